@@ -78,7 +78,7 @@ format: .venv/.has-dev ## correct style and formatting where that can be done by
 
 types: .venv/.has-dev .types/lifefold/__init__.py ## check the types, with mypy and with pyright
 	MYPYPATH=.types $(BIN)/mypy $(PARTS:%=-p lifefold.%)
-	$(if $(PROGRAMS),MYPYPATH=.types:tests/support:tools/mutation:tools/recordings $(BIN)/mypy $(PROGRAMS))
+	$(if $(PROGRAMS),MYPYPATH=.types:tests/support:tools/mutation:tools/recordings:tools/torture $(BIN)/mypy $(PROGRAMS))
 	$(BIN)/pyright --warnings -p .types/lifefold
 
 contracts: .venv/.has-dev .types/lifefold/__init__.py ## check who may import whom, and that core/ imports nothing impure

@@ -6,9 +6,20 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from benchmarks import checking, desk_pages, dispatch, fold, lifecycles, macrosteps, reduce, simulating, startup
+from benchmarks import (
+    checking,
+    desk_pages,
+    dispatch,
+    fold,
+    lifecycles,
+    macrosteps,
+    reduce,
+    runner_beside,
+    simulating,
+    startup,
+)
 from benchmarks.host import NotADisk, describe, must_be_a_disk
-from benchmarks.report import Report, Table, plain, write
+from benchmarks.report import Report, Table, plain, write, write_alone
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 FOLDER = Path("build") / "benchmarks"
@@ -37,12 +48,23 @@ def main() -> int:
     return 0
 
 
-NAMES = ("reduce", "lifecycles", "dispatch", "startup", "fold", "macrosteps", "checking", "simulating", "desk")
+NAMES = (
+    "reduce",
+    "lifecycles",
+    "dispatch",
+    "startup",
+    "fold",
+    "macrosteps",
+    "checking",
+    "simulating",
+    "desk",
+    "runner",
+)
 
 
 def _benchmarks(folder: Path) -> dict[str, Callable[[], Report]]:
     dispatched = partial(dispatch.measure, folder)
-    modules = (startup, fold, macrosteps, checking, simulating, desk_pages)
+    modules = (startup, fold, macrosteps, checking, simulating, desk_pages, runner_beside)
     measures = (reduce.measure, lifecycles.measure, dispatched, *(each.measure for each in modules))
     return dict(zip(NAMES, measures, strict=True))
 
@@ -50,14 +72,16 @@ def _benchmarks(folder: Path) -> dict[str, Callable[[], Report]]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure lifefold, side by side.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)} (default: all)")
-    parser.add_argument("--write", action="store_true", help=f"write the results into docs/{DOCUMENT.name}")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help=f"write the results into docs/{DOCUMENT.name}; those of named ones say under which load",
+    )
     parser.add_argument("--folder", type=Path, default=FOLDER, help=f"a folder on a disk (default: {FOLDER})")
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.names) - set(NAMES))
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; known are {', '.join(NAMES)}")
-    if arguments.write and arguments.names:
-        parser.error("--write needs all benchmarks, so that all figures come from one machine; leave the names out")
     return arguments
 
 
@@ -65,7 +89,9 @@ def _finish(arguments: argparse.Namespace, host: Table, reports: list[Report]) -
     targets = [target for report in reports for target in report.targets]
     if targets:
         print(f"{sum(target.met for target in targets)} of {len(targets)} targets met")
-    if arguments.write:
+    if arguments.write and arguments.names:
+        write_alone(DOCUMENT, host, reports)
+    elif arguments.write:
         write(DOCUMENT, host, reports)
 
 

@@ -77,6 +77,24 @@ def markdown(report: Report) -> str:
     return "\n\n".join([*blocks, *report.notes])
 
 
+def write_alone(document: Path, host: Table, reports: Iterable[Report]) -> None:
+    """Replace the results of some benchmarks in a document, or add them at its end, each with its own machine and load.
+
+    Raises ``ValueError`` if the line ``BEGIN`` is missing.
+    """
+    text, mark, results = document.read_text().partition(BEGIN)
+    if not mark:
+        raise ValueError(f"{document}: there is no line {BEGIN!r}")
+    machine = "; ".join(f"{name}: {value}" for name, value in host.rows)
+    for report in reports:
+        head, *rest = markdown(report).split("\n\n")
+        block = "\n\n".join([head, f"Measured by itself. {machine}.", *rest])
+        before, found, after = f"{results}\n".partition(f"\n{head}\n")
+        _, next_one, others = after.partition("\n### ")
+        results = f"{before.rstrip()}\n\n{block}\n" + (f"\n### {others.rstrip()}\n" if found and next_one else "")
+    document.write_text(f"{text}{mark}{results}")
+
+
 def write(document: Path, host: Table, reports: Iterable[Report]) -> None:
     """Replace the results in a document. Raises ``ValueError`` if the line ``BEGIN`` is missing."""
     text, mark, _old = document.read_text().partition(BEGIN)

@@ -72,11 +72,11 @@ depends_on = ["payment"]
 """
 
 
-def main() -> None:
-    """Run the fleet, and take the pictures."""
+def main(folder: Path = FOLDER) -> None:
+    """Run the fleet, and take the pictures into a folder."""
     if not CHROMIUM.exists():
         sys.exit(f"{CHROMIUM} is missing: apt-get install chromium")
-    FOLDER.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         os.environ["XDG_STATE_HOME"] = str(Path(name) / "state")
         os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -84,7 +84,7 @@ def main() -> None:
         log = _run(shop)
         with _served(log) as desk, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
-            _take(browser, desk)
+            _take(browser, desk, folder)
             browser.close()
 
 
@@ -115,19 +115,19 @@ def _served(log: Path) -> Generator[Opened]:
             thread.join()
 
 
-def _take(browser: Browser, desk: Opened) -> None:
+def _take(browser: Browser, desk: Opened, folder: Path) -> None:
     base = desk.address.partition("/login")[0]
     page = _page(browser, desk, 1_100, 800)
     page.get_by_text("the work of basket").click()
     page.locator("pre.diff").wait_for()
-    page.screenshot(path=FOLDER / "overview.png")
+    page.screenshot(path=folder / "overview.png")
     for name, path in (("board", "/board"), ("task", "/tasks/payment"), ("timeline", "/timeline"), ("log", "/log")):
         page.goto(f"{base}/fleets/shop{path}")
-        page.screenshot(path=FOLDER / f"{name}.png")
+        page.screenshot(path=folder / f"{name}.png")
     page.goto(f"{base}/fleets/shop/agents/coder-1?at=40")
-    page.screenshot(path=FOLDER / "past.png", full_page=True, clip={"x": 0, "y": 0, "width": 1_100, "height": 1_100})
+    page.screenshot(path=folder / "past.png", full_page=True, clip={"x": 0, "y": 0, "width": 1_100, "height": 1_100})
     dark = _page(browser, desk, 400, 800, scheme="dark")
-    dark.screenshot(path=FOLDER / "narrow.png")
+    dark.screenshot(path=folder / "narrow.png")
 
 
 def _page(browser: Browser, desk: Opened, width: int, height: int, scheme: str = "light") -> Page:

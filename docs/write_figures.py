@@ -1,15 +1,21 @@
-"""Writes the figures of proofs in README.md and docs/check.md, from docs/certificates. Run by ``make pages``.
+"""Writes the figures of proofs in README.md, docs/check.md and the desk, from docs/certificates. Run by ``make pages``.
 
-A table stands between ``<!-- proven: NAME ... -->`` and ``<!-- end of proven -->``; NAME is a certificate's.
+A table stands between ``<!-- proven: NAME ... -->`` and ``<!-- end of proven -->``; NAME is a certificate's. The desk
+has the figures of all certificates in one file of its package.
 """
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from lifefold.interpreters.certificates.certificate import Certificate, read
+from lifefold.interpreters.targets.configurations import CHECK_CONFIGURATIONS, CheckConfiguration
+from lifefold.interpreters.web.proofs import Crashed, Proof, Proofs
 
 ROOT = Path(__file__).parent.parent
+PROOFS = ROOT / "interpreters" / "web" / "proofs.json"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "check.md")
 PART = re.compile(r"<!-- proven: (?P<names>[^>]+) -->\n.*?<!-- end of proven -->", re.DOTALL)
 HEAD = ("target", "states", "steps", "operator commands", "properties that hold", "rows used")
@@ -48,6 +54,36 @@ def _cells(certificate: Certificate) -> tuple[str, ...]:
     )
 
 
+def proofs() -> bytes:
+    """Return the figures of all certificates for the desk, by target."""
+    certificates = [read(each) for each in sorted((ROOT / "docs" / "certificates").glob("*.json"))]
+    modules = sorted({each for of in certificates for each in of.modules.items()})
+    places = {each: place for place, each in enumerate(modules)}
+    made_of = {of.target: tuple(places[each] for each in of.modules.items()) for of in certificates}
+    found = Proofs(tuple(modules), made_of, tuple(map(_proof, certificates)))
+    return msgspec.json.encode(found) + b"\n"
+
+
+def _proof(of: Certificate) -> Proof:
+    crashes = of.crashes
+    return Proof(
+        of.target,
+        CHECK_CONFIGURATIONS.get(of.target, CheckConfiguration()).of or of.target,
+        of.verdicts.held,
+        tuple(f"{each.owner}: {each.name}: {each.outcome}" for each in of.verdicts.open),
+        of.lacking(),
+        of.counts.states,
+        of.counts.steps,
+        of.counts.depth,
+        dict(of.configuration.limits),
+        dict(of.coverage),
+        None if crashes is None else Crashed(crashes.inputs, crashes.crashes, crashes.states, crashes.steps),
+        of.code,
+        dict(of.versions),
+    )
+
+
 if __name__ == "__main__":
+    PROOFS.write_bytes(proofs())
     for path in PAGES:
         path.write_text(page(path.read_text()))

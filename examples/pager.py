@@ -25,6 +25,7 @@ from anyio import to_thread
 
 from lifefold.effects import LogFatal
 from lifefold.interpreters.engine import EffectContext, handles
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.fleet_file import parse_duration_ms
 from lifefold.interpreters.fleet_runner import RunContext
 
@@ -57,7 +58,8 @@ class Pager:
         await self._context.below.effects[LogFatal](effect, context)
         agent = context.within.key
         key = "/".join(str(part) for part in (self._context.run, *context.identity))
-        message = {"id": key, "fleet": self._context.fleet.name, "agent": agent, "message": effect.message}
+        said = in_plain_words(effect.message)
+        message = {"id": key, "fleet": self._context.fleet.name, "agent": agent, "message": said}
         trouble = await self._send(key, message)
         if trouble:
             self._context.tell(agent, f"the page was not sent: {trouble}")

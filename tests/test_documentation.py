@@ -93,12 +93,13 @@ def test_the_readme_shows_what_the_checker_says_of_a_forgotten_timer() -> None:
 
 
 def test_the_figures_of_proofs_are_those_of_the_certificates() -> None:
-    """README and docs/check.md have them from ``docs/certificates``; ``make pages`` writes them anew."""
+    """README, docs/check.md and the desk have them from ``docs/certificates``; ``make pages`` writes them anew."""
     written = runpy.run_path(str(ROOT / "docs" / "write_figures.py"))
     for path in written["PAGES"]:
         text = path.read_text()
         assert written["PART"].search(text)
         assert written["page"](text) == text
+    assert written["PROOFS"].read_bytes() == written["proofs"]()
 
 
 WIRING = runpy.run_path(str(ROOT / "docs" / "write_wiring.py"))

@@ -17,7 +17,7 @@ from lifefold.interpreters.targets.simulation_targets import target
 NAMES = (
     "ANY STAY Activity AggregateType Effect Engine Envelope Event Interpreter Ledger Machine MemoryStore Record"
     " SqliteStore State Step System __version__ after alone always always_step check does eventually handles leads_to"
-    " replace row rule simulate sometimes strongly weakly"
+    " removed removed_field renamed renamed_field replace row rule simulate sometimes strongly upcast weakly"
 ).split()
 
 

@@ -1,6 +1,7 @@
 """``tests/slow.txt`` lists tests that exist, a run names slow tests that are not there, and campaigns can be short."""
 
 import ast
+import sys
 
 import pytest
 
@@ -8,6 +9,13 @@ from campaign_share import CampaignShare
 from slow_tests import LIST, NAMED_S, ROOT, SLOW_S, SlowTests, processor_s, unlisted
 
 pytest_plugins = ("pytester",)
+
+
+@pytest.fixture(autouse=True)
+def _only_our_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load no plugin of a library in a run within this process: Schemathesis would replace parts of Hypothesis."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
 
 LINES = [line for line in LIST.read_text().splitlines() if not line.startswith("#")]
 
@@ -45,6 +53,7 @@ def test_a_run_marks_listed_functions_and_names_others_over_the_limit(pytester: 
     run.stdout.no_fnmatch_line("*s  test_here.py::test_listed")
     run = pytester.runpytest_inprocess("-m", "not slow", plugins=[SlowTests(known)])
     run.assert_outcomes(passed=1, deselected=1)
+    assert "schemathesis" not in sys.modules
 
 
 def test_a_short_campaign_runs_the_first_case_of_each_function_and_each_fourth_after_it(

@@ -85,15 +85,15 @@ def test_the_tutorial_of_a_fleet_closes_its_ten_tasks(tmp_path: Path) -> None:
     called(kit, "git", *OPERATOR, "commit", "-qm", "Add a fleet")
     called(kit, "git", "config", "user.name", "me")
     called(kit, "git", "config", "user.email", "me@example.org")
-    lifefold(kit, "run", "fleet.toml", "--no-live", "--no-wait", code=4)
+    lifefold(kit, "run", "fleet.toml", "--transitions", "--no-wait", code=4)
     assert "manual: approved" in lifefold(kit, "approve", "manual")
-    assert "10 of 10 tasks closed" in lifefold(kit, "run", "fleet.toml", "--no-live")
+    assert "10 of 10 tasks closed" in lifefold(kit, "run", "fleet.toml", "--transitions")
     assert len(called(kit, "git", "log", "--oneline", "--first-parent").splitlines()) == 12
     assert re.search(r"clamp +closed +- +2 +1/3", lifefold(kit, "tasks"))
     (kit / "fleet.toml").write_text(
         with_claude.replace('kind = "claude"', 'kind = "claude"\nprogram = "no-such-program"')
     )
-    lifefold(kit, "run", "fleet.toml", "--no-live", "--db", "other.db", code=2)
+    lifefold(kit, "run", "fleet.toml", "--transitions", "--db", "other.db", code=2)
 
 
 def defined(path: Path) -> Iterator[str]:

@@ -4,6 +4,7 @@ from lifefold.core.kernel.advance import advance, create
 from lifefold.core.kernel.aggregate import Aggregate
 from lifefold.core.kernel.codec import Codec, UnreadableEntry, encode
 from lifefold.core.kernel.entity import (
+    ENGINE,
     LATE_OR_REPEATED,
     ActivityEnded,
     Created,
@@ -13,12 +14,14 @@ from lifefold.core.kernel.entity import (
     Opened,
     Phase,
     Refusal,
+    RulesChanged,
     RunnerRecovered,
     Running,
     TimerFired,
     Transition,
 )
 from lifefold.core.kernel.environment import Cause, Possible, alone, cause_of, late, possible, possible_of, restarted
+from lifefold.core.kernel.evolution import Evolved, removed, removed_field, renamed, renamed_field, upcast
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.journal import LifecycleEvent, describe, journal
 from lifefold.core.kernel.machine import ActivityScope, Machine, anywhere
@@ -46,6 +49,7 @@ from lifefold.core.kernel.reaction import Reaction, RequestedEffect, decide, rea
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, STAY, After, Does, Pattern, Row, after, does, row
 from lifefold.core.kernel.rule import Create, Dispatch, Rule, rule
+from lifefold.core.kernel.seam import broken, misfits
 from lifefold.core.kernel.step import IllegalTransition, Step
 from lifefold.core.kernel.system import AggregateType, System, View
 from lifefold.core.kernel.validation import InvalidMachine
@@ -53,6 +57,7 @@ from lifefold.core.kernel.world import START_MS, Input, SystemStep, World, deliv
 
 __all__ = [
     "ANY",
+    "ENGINE",
     "LATE_OR_REPEATED",
     "START_MS",
     "STAY",
@@ -74,6 +79,7 @@ __all__ = [
     "EntityStep",
     "Envelope",
     "Event",
+    "Evolved",
     "Fairness",
     "HandlerFailed",
     "IllegalTransition",
@@ -96,6 +102,7 @@ __all__ = [
     "RequestedEffect",
     "Row",
     "Rule",
+    "RulesChanged",
     "RunnerRecovered",
     "Running",
     "State",
@@ -115,6 +122,7 @@ __all__ = [
     "always",
     "always_step",
     "anywhere",
+    "broken",
     "cause_of",
     "create",
     "decide",
@@ -127,10 +135,15 @@ __all__ = [
     "late",
     "leads_to",
     "localized",
+    "misfits",
     "possible",
     "possible_of",
     "projected",
     "react",
+    "removed",
+    "removed_field",
+    "renamed",
+    "renamed_field",
     "replace",
     "restarted",
     "row",
@@ -139,6 +152,7 @@ __all__ = [
     "sometimes",
     "strongly",
     "subject_of",
+    "upcast",
     "weakly",
     "written",
 ]  # fmt: skip

@@ -55,7 +55,7 @@ def advance(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> E
         return special(machine, entity, envelope, envelope.event)
     if envelope.slot:
         # A report of an ended or replaced activity must not move the entity that has left its states (D12).
-        if not _is_live(entity, envelope):
+        if entity.find(envelope.slot, generation=envelope.generation) is None:
             return _stale(entity, envelope, envelope.slot, envelope.generation)
         # A timer reports only its deadline, with ``TimerFired``.
         during = machine.spans[envelope.slot].during
@@ -66,20 +66,13 @@ def advance(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> E
 
 def _elapse(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, event: TimerFired) -> EntityStep | Refusal:
     """Let an entity take the event of its timer, not before the deadline (D20)."""
-    timer, span = entity.find(event.slot), machine.spans.get(event.slot)
-    is_live = timer is not None and timer.generation == event.generation
-    if timer is None or not is_live or span is None or not isinstance(span.during, After):
+    timer, span = entity.find(event.slot, generation=event.generation), machine.spans.get(event.slot)
+    if timer is None or span is None or not isinstance(span.during, After):
         return _stale(entity, envelope, event.slot, event.generation)
     if envelope.at_ms < timer.deadline_ms:
         return Refusal(envelope, "early", f"{event.slot} is due in {timer.deadline_ms - envelope.at_ms} ms")
     due = replace(envelope, event=span.during.event(), slot=event.slot, generation=event.generation)
     return _settle(machine, entity, due)
-
-
-def _is_live(entity: Entity[Any], envelope: Envelope) -> bool:
-    """Tell whether the activity that sent an event is still live."""
-    source = entity.find(envelope.slot)
-    return source is not None and source.generation == envelope.generation
 
 
 def _stale(entity: Entity[Any], envelope: Envelope, slot: str, generation: int) -> Refusal:
@@ -101,7 +94,7 @@ def _retry(machine: Machine[Any], first: EntityStep, at_ms: int) -> EntityStep:
     now = replace(first, entity=replace(first.entity, postponed=()))
     while waiting:
         taken = replace(waiting.pop(0), at_ms=at_ms)
-        if taken.slot and not _is_live(now.entity, taken):
+        if taken.slot and now.entity.find(taken.slot, generation=taken.generation) is None:
             then: EntityStep | Refusal = _stale(now.entity, taken, taken.slot, taken.generation)
         else:
             then = _take(machine, now.entity, taken)
@@ -209,8 +202,8 @@ def _end(machine: Machine[Any], running: list[Running], slot: str) -> list[Effec
 def _confirm(
     machine: Machine[Any], entity: Entity[Any], envelope: Envelope, event: ActivityEnded
 ) -> EntityStep | Refusal:
-    ended = entity.find(event.slot, Phase.ENDING)
-    if ended is None or ended.generation != event.generation:
+    ended = entity.find(event.slot, Phase.ENDING, generation=event.generation)
+    if ended is None:
         return _stale(entity, envelope, event.slot, event.generation)
     running = [part for part in entity.running if part is not ended]
     effects: tuple[Effect, ...] = ()

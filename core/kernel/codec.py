@@ -13,12 +13,22 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from types import GenericAlias
-from typing import Any, Literal, Union
+from typing import Any, Literal, TypeVar, Union
 
 import msgspec
 from pyrsistent import PMap, PVector, pmap, pvector
 
-from lifefold.core.kernel.entity import ActivityEnded, Created, Envelope, Opened, RunnerRecovered, TimerFired
+from lifefold.core.kernel.entity import (
+    ENGINE,
+    ActivityEnded,
+    Created,
+    Envelope,
+    Opened,
+    RulesChanged,
+    RunnerRecovered,
+    TimerFired,
+)
+from lifefold.core.kernel.evolution import Upcasters
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.record import Event, Record, replace
@@ -103,50 +113,65 @@ class Codec:
             for kind, aggregate in system.aggregates.items()
         }
         self._whole = msgspec.json.Decoder(RunnerRecovered | _OpenedWire)
+        self._of_engine = msgspec.json.Decoder(RulesChanged)
         machines = {
             (kind, name): machine for kind, of in system.aggregates.items() for name, machine in of.machines.items()
         }
         self._effects = {key: _effect_decoder(machine) for key, machine in machines.items()}
         self._fields = {key: _field_decoders(machine) for key, machine in machines.items()}
         self._activities = {key: _activity_decoders(machine) for key, machine in machines.items()}
+        self._initial = {key: machine.initial.state for key, machine in machines.items()}
+        self._upcasters = {
+            key: Upcasters(machine, encode, _decoder) for key, machine in machines.items() if machine.evolved
+        }
 
     def decode(self, aggregate: str, data: bytes, *, is_past: bool = False) -> Envelope:
         """Return the envelope that was encoded for this aggregate. Raises ``UnreadableEntry``.
 
-        In an input of the past, which a log has accepted, an event that no machine knows any more is a
-        ``ForgottenEvent``.
+        An input of the past, which a log has accepted, may be of older rules: upcasters apply to it, and an event that
+        no machine knows any more is a ``ForgottenEvent``.
         """
         try:
             wire, kind = self._wire.decode(data), aggregate.partition("/")[0]
-            read = self.event if is_past and wire.entity else self._event
-            event = read(kind, wire.entity, wire.event)
+            if is_past and wire.entity:
+                event = self.event(kind, wire.entity, wire.event)
+            else:
+                event = self._event(kind, wire.entity, wire.event, is_past=is_past)
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
             message = f"{aggregate}: this version of lifefold cannot read the entry {bytes(data)[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
+        slot = self.slot(kind, wire.entity, wire.slot) if is_past and wire.slot else wire.slot
         return Envelope(
-            wire.entity, event, wire.at_ms, wire.actor, wire.key, wire.slot, wire.generation, wire.sender, wire.ordinal
+            wire.entity, event, wire.at_ms, wire.actor, wire.key, slot, wire.generation, wire.sender, wire.ordinal
         )
 
     def event(self, kind: str, ref: str, data: msgspec.Raw) -> Event:
-        """Return the event of a transition or a message; a ``ForgottenEvent`` if no machine there knows it any more.
+        """Return a past event; a ``ForgottenEvent`` if no machine there knows it any more.
 
-        Without a reference it is one of the whole aggregate.
+        Without a reference it is one of the whole aggregate. Raises ``msgspec.DecodeError``, ``KeyError`` if the record
+        of a new entity cannot be read.
         """
+        upcasters = self._upcasters_of(kind, ref)
         try:
-            return self._event(kind, ref, data)
+            return self._event(kind, ref, data if upcasters is None else upcasters.tagged("event", data), is_past=True)
         except (msgspec.DecodeError, KeyError):
-            return ForgottenEvent(*_named(data))
+            if _named(data)[0] == "Created":
+                raise
+            return _forgotten(ForgottenEvent, data)
 
     def effect(self, kind: str, ref: str, data: msgspec.Raw) -> Effect:
         """Return an effect of an entity, or a message; a ``ForgottenEffect`` if the machine requests it no more."""
         decoder = self._effects.get((kind, ref.partition(":")[0]), _MESSAGE)
+        upcasters = self._upcasters_of(kind, ref)
+        data = data if upcasters is None else upcasters.tagged("effect", data)
         try:
             effect: Effect | _BeginWire | _TellWire = decoder.decode(data)
         except msgspec.DecodeError:
-            return ForgottenEffect(*_named(data))
+            return _forgotten(ForgottenEffect, data)
         if isinstance(effect, _BeginWire):
             activity = self.activity(kind, ref, effect.slot, effect.activity)
-            return Begin(effect.slot, activity or ForgottenActivity("", ""), effect.generation, effect.resumed)
+            slot = self.slot(kind, ref, effect.slot)
+            return Begin(slot, activity or ForgottenActivity("", ""), effect.generation, effect.resumed)
         if isinstance(effect, _TellWire):
             event = self.event(effect.aggregate.partition("/")[0], effect.entity, effect.event)
             return Tell(effect.aggregate, effect.entity, event, effect.ordinal)
@@ -156,29 +181,72 @@ class Codec:
         """Return the activity of a slot, None for a timer; a ``ForgottenActivity`` if the machine has none there."""
         if bytes(data) == b"null":
             return None
+        upcasters = self._upcasters_of(kind, ref)
+        if upcasters is not None:
+            slot, data = upcasters.slots.get(slot, slot), upcasters.tagged("activity", data)
         decoder = self._activities.get((kind, ref.partition(":")[0]), {}).get(slot)
         try:
-            return ForgottenActivity(*_named(data)) if decoder is None else decoder.decode(data)
+            return _forgotten(ForgottenActivity, data) if decoder is None else decoder.decode(data)
         except msgspec.DecodeError:
-            return ForgottenActivity(*_named(data))
+            return _forgotten(ForgottenActivity, data)
+
+    def slot(self, kind: str, ref: str, slot: str) -> str:
+        """Return the slot of today of an activity or a timer."""
+        upcasters = self._upcasters_of(kind, ref)
+        return slot if upcasters is None else upcasters.slots.get(slot, slot)
 
     def changed_record(self, kind: str, ref: str, record: Record, fields: Mapping[str, msgspec.Raw]) -> Record:
-        """Return a record with these fields. Raises ``msgspec.DecodeError``, ``KeyError``."""
+        """Return a record with these fields. A state that no longer exists is a ``ForgottenState``.
+
+        Raises ``msgspec.DecodeError``, ``KeyError``.
+        """
+        upcasters = self._upcasters_of(kind, ref)
+        if upcasters is not None:
+            fields = upcasters.fields(fields)
         decoders = self._fields[kind, ref.partition(":")[0]]
+        for name in fields.keys() - decoders.keys():
+            raise KeyError(_unknown_field(record, name))
         return replace(record, **{name: decoders[name](data) for name, data in fields.items()})
 
-    def _event(self, kind: str, ref: str, data: msgspec.Raw) -> Event:
+    def record(self, kind: str, ref: str, data: msgspec.Raw) -> Any:
+        """Return a whole record of the past. A state that no longer exists is a ``ForgottenState``.
+
+        Raises ``msgspec.DecodeError``, ``KeyError``.
+        """
+        upcasters = self._upcasters_of(kind, ref)
+        if upcasters is not None:
+            data = upcasters.record(data)
+        fields = _FIELDS.decode(data)
+        decoders = self._fields[kind, ref.partition(":")[0]]
+        state = decoders["state"](fields["state"]) if "state" in fields else None
+        if isinstance(state, ForgottenState):
+            initial = self._initial[kind, ref.partition(":")[0]]
+            whole = self._record(kind, ref).decode(encode({**fields, "state": str(initial)}))
+            return replace(whole, state=state)
+        found = self._record(kind, ref).decode(data)
+        for name in fields.keys() - decoders.keys():
+            raise KeyError(_unknown_field(found, name))
+        return found
+
+    def _upcasters_of(self, kind: str, ref: str) -> Upcasters | None:
+        return self._upcasters.get((kind, ref.partition(":")[0])) if self._upcasters else None
+
+    def _event(self, kind: str, ref: str, data: msgspec.Raw, *, is_past: bool = False) -> Event:
+        if kind == ENGINE:
+            return self._of_engine.decode(data)
         if not ref:
             whole = self._whole.decode(data)
             if isinstance(whole, RunnerRecovered):
                 return whole
+            if is_past:
+                return Opened({each: self.record(kind, each, raw) for each, raw in whole.records.items()})
             return Opened({each: self._record(kind, each).decode(raw) for each, raw in whole.records.items()})
         event: Event | _CreatedWire = self._events[kind][ref.partition(":")[0]].decode(data)
-        return Created(self._record(kind, ref).decode(event.record)) if isinstance(event, _CreatedWire) else event
-
-    def record(self, kind: str, ref: str, data: msgspec.Raw) -> Any:
-        """Return a whole record. Raises ``msgspec.DecodeError``, ``KeyError``."""
-        return self._record(kind, ref).decode(data)
+        if not isinstance(event, _CreatedWire):
+            return event
+        return Created(
+            self.record(kind, ref, event.record) if is_past else self._record(kind, ref).decode(event.record)
+        )
 
     def _record(self, kind: str, ref: str) -> "_RecordDecoder":
         return self._records[kind][ref.partition(":")[0]]
@@ -235,6 +303,16 @@ class ForgottenActivity(Activity, frozen=True):
     fields: str
 
 
+class ForgottenState(str):
+    """The name of a state of a log that the machine has no more. It equals no state of the machine."""
+
+    __slots__ = ()
+
+
+def _unknown_field(record: Record, name: str) -> str:
+    return f"{type(record).__name__} has no field {name!r} any more: declare renamed_field() or removed_field()"
+
+
 class _BeginWire(msgspec.Struct, frozen=True, tag="Begin"):
     slot: str
     activity: msgspec.Raw
@@ -253,8 +331,18 @@ class _Name(msgspec.Struct):
     type: str = ""
 
 
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NAME = msgspec.json.Decoder(_Name)
 _MESSAGE: "msgspec.json.Decoder[Any]" = msgspec.json.Decoder(_TellWire)
+
+
+F = TypeVar("F", ForgottenEvent, ForgottenEffect, ForgottenActivity)
+
+
+def _forgotten(kind: type[F], data: msgspec.Raw) -> F:
+    """Return what is forgotten; once it was written again, it is read as it was."""
+    name, fields = _named(data)
+    return msgspec.json.decode(data, type=kind) if name == kind.__name__ else kind(name, fields)
 
 
 def _named(data: msgspec.Raw) -> tuple[str, str]:
@@ -293,9 +381,16 @@ def _field_decoders(machine: Machine[Any]) -> dict[str, Callable[[Any], Any]]:
     decoders: dict[str, Callable[[Any], Any]] = {
         field.name: _decoder(field.type).decode for field in msgspec.structs.fields(machine.record)
     }
-    if machine.added:
-        states = {str(state): state for state in machine.states}
-        decoders["state"] = lambda data: states[msgspec.json.decode(data, type=str)]
+    # One object for each name, also for one that is forgotten: a state counts as another one if it is another object.
+    states: dict[bytes, Any] = {msgspec.json.encode(str(state)): state for state in machine.states}
+
+    def state_of(data: Any) -> Any:
+        found = states.get(bytes(data))
+        if found is None:
+            found = states[bytes(data)] = ForgottenState(msgspec.json.decode(data, type=str))
+        return found
+
+    decoders["state"] = state_of
     return decoders
 
 

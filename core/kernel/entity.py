@@ -1,7 +1,7 @@
 """One life of a machine: its record, its version, its running activities and timers, and its postponed events.
 
 The kernel's own inputs (``Created``, ``Opened``, ``TimerFired``, ``ActivityEnded``, ``RunnerRecovered``) are entries of
-the log beside the lifecycle's events.
+the log beside the lifecycle's events. ``RulesChanged`` is an entry that no aggregate accepts.
 """
 
 from enum import StrEnum
@@ -46,6 +46,17 @@ class RunnerRecovered(Event, frozen=True):
     """The runner is back after ``down_ms`` without one; all activities that should run are requested again."""
 
     down_ms: int
+
+
+class RulesChanged(Event, frozen=True):
+    """The rules of the version ``now`` decide from here on; those of the version ``before`` did. Empty: not known."""
+
+    before: str
+    now: str
+
+
+ENGINE: Final = "@engine"
+"""The stream of the entries about a log itself, such as ``RulesChanged``. No aggregate has this name."""
 
 
 class Envelope(msgspec.Struct, frozen=True, gc=False):
@@ -110,11 +121,11 @@ class Entity(msgspec.Struct, Generic[R], frozen=True, gc=False):
         running = listed(each.slot for each in self.running)
         return shown(f"Entity {self.ref}: {self.state}, version {self.version}{running and f', running {running}'}")
 
-    def find(self, slot: str, phase: Phase = Phase.LIVE) -> Running | None:
-        """Return the activity or timer in this slot and phase, if there is one."""
+    def find(self, slot: str, phase: Phase = Phase.LIVE, *, generation: int | None = None) -> Running | None:
+        """Return the activity or timer in this slot and phase, if there is one of this generation, or of any."""
         for part in self.running:
             if part.slot == slot and part.phase is phase:
-                return part
+                return part if generation is None or part.generation == generation else None
         return None
 
 
@@ -138,7 +149,8 @@ class Transition(msgspec.Struct, frozen=True, gc=False):
     def entered(self) -> State | None:
         """The state that this step entered; None if the state did not change."""
         if self.before is None or self.before.record.state is not self.after.record.state:
-            return self.after.state
+            state: State = self.after.record.state
+            return state
         return None
 
     @property

@@ -67,9 +67,9 @@ def describe(event: Event) -> str:
 
 
 def _is_left_out(of: msgspec.Struct, name: str) -> bool:
-    """Tell whether a field is a struct, a yes or no, or a zero, that has its default."""
+    """Tell whether a field is a struct, a yes or no, a zero or nothing, that has its default."""
     value = getattr(of, name)
-    can_be_left_out = isinstance(value, msgspec.Struct | bool) or value == 0
+    can_be_left_out = isinstance(value, msgspec.Struct | bool | None) or value == 0
     return bool(can_be_left_out and value == _defaults(of).get(name, _NONE))
 
 

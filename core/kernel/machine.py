@@ -21,6 +21,7 @@ from returns.result import Failure, Result, Success
 
 from lifefold.core.kernel.compiled import Arm, Arms, compiled, start_timer, wrong_step
 from lifefold.core.kernel.entity import Entity
+from lifefold.core.kernel.evolution import Evolved, kept_by
 from lifefold.core.kernel.property import Property, invariants_of, unprojected
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, After, AnyState, Does, During, Row, Source, states
@@ -51,7 +52,7 @@ class Machine(Generic[R]):
 
     A record is ``settled`` if nothing more must happen to it: in final states, and where ``rests`` says so. With
     ``anywhere`` that is every record. The states are those of the enumeration of the initial record's state, and the
-    ``added`` ones of other enumerations.
+    ``added`` ones of other enumerations. ``evolved`` says what became of names in older logs (``evolution``).
 
     >>> from lifefold import Event, Machine, Record, State, row
     >>> class Door(State):
@@ -73,8 +74,8 @@ class Machine(Generic[R]):
 
     __slots__ = (
         "_allowed", "_arms", "_declared", "_waiting", "about", "added", "clocked", "commands", "detached", "during",
-        "events", "final", "initial", "invariants", "last", "name", "postpone", "properties", "record", "reduce",
-        "reports", "rests", "rows", "served", "spans", "states", "step", "yielded",
+        "events", "evolved", "final", "initial", "invariants", "last", "name", "postpone", "properties", "record",
+        "reduce", "reports", "rests", "rows", "served", "spans", "states", "step", "yielded",
     )  # fmt: skip
 
     reduce: Callable[[R, Event], Result[Step[R, Effect], IllegalTransition]]
@@ -98,6 +99,7 @@ class Machine(Generic[R]):
         detached: Iterable[State] = (),
         served: Iterable[str] = (),
         added: Iterable[State] = (),
+        evolved: Iterable[Evolved] = (),
         about: str = "",
     ) -> None:
         """Build and check the machine. Raises ``InvalidMachine``, which lists all problems."""
@@ -106,6 +108,7 @@ class Machine(Generic[R]):
         self.initial: Final = initial
         self.record: Final[type[R]] = type(initial)
         self.added: Final = tuple(added)
+        self.evolved: Final = tuple(evolved)
         self.rows: Final = tuple(rows)
         self.states: Final[tuple[State, ...]] = (*self._enumeration(), *self.added)
         self.final: Final = frozenset(final)
@@ -265,7 +268,9 @@ class Machine(Generic[R]):
     def _but(self, **changes: Any) -> "Machine[R]":
         kept: dict[str, Any] = {name: getattr(self, name) for name in _PARTS}
         parts: dict[str, Any] = {**kept, **self._declared, **changes}
-        return Machine(**parts)
+        if not self.evolved:
+            return Machine(**parts)
+        return Machine(**parts | {"evolved": kept_by(Machine(**parts | {"evolved": ()}), self.evolved)})
 
     def over(self, source: Source) -> frozenset[State]:
         """Return the states that a source stands for in this machine."""
@@ -341,7 +346,8 @@ def anywhere(_record: Record) -> bool:
 
 
 _PARTS = (
-    "name", "initial", "rows", "final", "invariants", "properties", "rests", "detached", "served", "added", "about",
+    "name", "initial", "rows", "final", "invariants", "properties", "rests", "detached", "served", "added", "evolved",
+    "about",
 )  # fmt: skip
 
 

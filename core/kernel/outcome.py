@@ -354,7 +354,8 @@ class _Reader(NamedTuple):
             activity = begin.activity if isinstance(begin, Begin) else None
         else:
             activity = self.codec.activity(self.of.kind, ref, part.slot, part.activity)
-        return Running(part.slot, part.generation, activity, part.deadline_ms, part.phase)
+        slot = self.codec.slot(self.of.kind, ref, part.slot)
+        return Running(slot, part.generation, activity, part.deadline_ms, part.phase)
 
     def refusal(self, kind: str, reason: str, raw: msgspec.Raw) -> Refusal:
         """Return a refusal."""

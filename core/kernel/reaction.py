@@ -288,7 +288,10 @@ class _Run:
             for name, view in self.of.views.items():
                 self.fold(name, view, step.transitions)
             for effect in step.effects:
-                self.ask(ref, effect)
+                if isinstance(effect, Tell):  # a message of an entity is sent like one of a rule
+                    self.send(effect, ref)
+                else:
+                    self.effects.append(RequestedEffect(ref, effect))
             self.transitions += step.transitions
             self.refusals += step.refusals
         actions: list[tuple[str, RuleAction]] = []
@@ -311,17 +314,18 @@ class _Run:
 
     def entail(self, transition: Transition, actions: list[tuple[str, RuleAction]]) -> None:
         """Add what rules ask for after a transition, each with the rule's name. Raises ``DecisionError``."""
-        aggregate = self.aggregate
+        aggregate, entities = self.aggregate, self.entities
         for each in self.of.triggered(transition):
-            if each.beside and each.beside not in self.entities:
+            if (beside := each.beside) and beside not in entities:
                 continue
-            before = len(actions)
+            has_asked = False
             try:
                 for action in each.follow(aggregate, transition):
-                    actions.append((each.name, action))  # noqa: PERF401 - a rule that asks for nothing costs no list
+                    actions.append((each.name, action))
+                    has_asked = True
             except Exception as error:
                 raise following(transition, f"rule {each.name}", error) from error
-            if len(actions) > before:
+            if has_asked:
                 self.rules.append(each)
 
     def follow(self, name: str, action: RuleAction) -> None:
@@ -337,13 +341,6 @@ class _Run:
             self.refusals.append(done)
         else:
             self.accept(done)
-
-    def ask(self, ref: str, effect: Effect) -> None:
-        """Take in an effect of an entity. A message is sent like one of a rule."""
-        if isinstance(effect, Tell):
-            self.send(effect, ref)
-        else:
-            self.effects.append(RequestedEffect(ref, effect))
 
     def send(self, tell: Tell, actor: str) -> None:
         """Number a message, if its receiver can read it; refuse it otherwise."""

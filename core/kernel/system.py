@@ -13,7 +13,15 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 
 from lifefold.core.kernel.aggregate import Aggregate
-from lifefold.core.kernel.entity import ActivityEnded, Created, Opened, RunnerRecovered, TimerFired, Transition
+from lifefold.core.kernel.entity import (
+    ENGINE,
+    ActivityEnded,
+    Created,
+    Opened,
+    RunnerRecovered,
+    TimerFired,
+    Transition,
+)
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.persistent_map import PersistentMap
@@ -68,8 +76,12 @@ class AggregateType:
     ) -> None:
         """Put the parts together; ``peers`` are the types of its ``System``.
 
-        Raises ``ValueError`` for a rule on, or commands to, an unknown machine, and for two machines of one name.
+        Raises ``ValueError`` for a rule on, or commands to, an unknown machine, for two machines of one name, and for
+        the kind ``ENGINE``.
         """
+        if kind == ENGINE:
+            message = f"{ENGINE!r} is the name of the entries about a log itself; accepted: another kind"
+            raise ValueError(message)
         self.kind: Final = kind
         self.machines: Final = _by_name(f"{kind}: machine", ((machine.name, machine) for machine in machines))
         self._peers: Final = peers
@@ -100,10 +112,6 @@ class AggregateType:
     def machine_of(self, ref: str) -> Machine[Any] | None:
         """Return the machine of an entity's reference."""
         return self.machines.get(ref.partition(":")[0])
-
-    def rules_on(self, machine: str) -> tuple[Rule, ...]:
-        """Return the rules on this machine, in order."""
-        return self._rules[machine]
 
     def rule(self, name: str) -> Rule | None:
         """Return the rule with this name, its machine's name before it; None if there is none."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
+from lifefold.core.kernel.evolution import problems_of
 from lifefold.core.kernel.record import Event, State
 from lifefold.core.kernel.row import After, Does, Row
 
@@ -32,6 +33,7 @@ def problems(machine: "Machine[Any]") -> tuple[str, ...]:
         return misnamed
     finders = (
         _outside, _slots, _shadowed, _unreachable, _dead_ends, _left_final, _postponed, _yields, _timers, _last,
+        problems_of,
     )  # fmt: skip
     return tuple(line for find in finders for line in find(machine))
 

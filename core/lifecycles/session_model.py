@@ -127,7 +127,9 @@ class SessionExited(Event, frozen=True):
 
     ``conversation`` is the agent's identifier of its conversation; empty if the agent has named none. ``is_total``: the
     ``usage`` is that of the whole conversation, with its earlier sessions. ``messages`` is the number of the
-    last operator message that the session has taken while it ran; 0 for none.
+    last operator message that the session has taken while it ran; 0 for none. ``before`` is the program's own count of
+    the conversation when the session began; None if it tells none. ``was_killed``: the program could not save its
+    count, because SIGKILL has ended it.
     """
 
     outcome: Success | Error | Timeout | Suspended | Limited
@@ -135,6 +137,8 @@ class SessionExited(Event, frozen=True):
     conversation: str = ""
     is_total: bool = False
     messages: int = 0
+    before: Usage | None = None
+    was_killed: bool = False
 
     @property
     def diagnosis(self) -> Diagnosis | None:

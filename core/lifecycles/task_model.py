@@ -279,11 +279,15 @@ class OnDeath(StrEnum):
 
 
 class KeptConversation(msgspec.Struct, frozen=True):
-    """The last conversation of ``agent`` about a task: its identifier, and the sum of what was charged for it."""
+    """The last conversation of ``agent`` about a task: its identifier, and the sum of what was charged for it.
+
+    ``unsaved`` is the part of ``charged`` that the totals of the program leave out.
+    """
 
     agent: str = ""
     id: str = ""
     charged: Usage = Usage()
+    unsaved: Usage = Usage()
 
 
 class Brief(msgspec.Struct, frozen=True):

@@ -35,7 +35,13 @@ from lifefold.interpreters.adapters.facts import (
 )
 from lifefold.interpreters.adapters.lines import Cutter, cut, remaining
 from lifefold.interpreters.adapters.login import Login, LoginFile, login_of
-from lifefold.interpreters.adapters.registry import AdapterError, adapter_names, adapter_of, adapter_or_command
+from lifefold.interpreters.adapters.registry import (
+    AdapterError,
+    adapter_names,
+    adapter_of,
+    adapter_or_command,
+    is_adapter,
+)
 
 __all__ = [
     "MAX_LINE_BYTES",
@@ -70,6 +76,7 @@ __all__ = [
     "adapter_of",
     "adapter_or_command",
     "cut",
+    "is_adapter",
     "login_of",
     "remaining",
     "steers",

@@ -4,14 +4,15 @@ Recorded: 2.1.330 and 2.1.197 (tests/data/adapters). A session prints ``system``
 messages with tools in their content, ``rate_limit_event``, and at its end ``result``.
 
 *Costs.* ``modelUsage`` and ``total_cost_usd`` are totals of the conversation in versions that also print
-``model_usage_since_last_result``, and of the session in older ones. If both are equal, no earlier session is in them.
-A killed session prints no result; until then the usage of its messages counts. It has few output tokens, because a
-message is printed before it is complete.
+``model_usage_since_last_result``, and of the session in older ones. Their difference is the total before the session:
+the program saves its total at its end, and a killed session is in no later total. It prints no result; until then the
+usage of its messages counts. That has few output tokens, because a message is printed before it is complete.
 
 *Denials.* A session whose tool was refused ends with ``is_error: false`` and exit status 0.
 """
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -235,19 +236,30 @@ def _result(state: Reading, line: _Line, now: Now) -> Step:
 
 def _spent(state: Reading, line: _Line) -> Step:
     """Read the totals of a result, by model."""
-    models = [
-        ModelCost(hostile.name(model), Cost(_tokens(usage, _MODEL_KEYS), hostile.microusd(usage.get("costUSD"))))
-        for model, usage in ((key, hostile.table(each)) for key, each in hostile.table(line.model_usage).items())
-    ]
-    tokens = Tokens()
-    for each in models:
-        tokens = tokens.plus(each.cost.tokens)
+    models = _by_model(line.model_usage)
+    tokens = reduce(Tokens.plus, (each.cost.tokens for each in models), Tokens())
     if tokens == Tokens():  # versions that do not report by model
         tokens = _tokens(hostile.table(line.usage), _MESSAGE_KEYS)
-    # After a SIGKILL the totals begin anew: then they equal the part since the last result, which is this session's.
-    is_of_session = line.since_last is None or line.since_last == line.model_usage
-    counted = Counted.SESSION if is_of_session else Counted.CONVERSATION
-    return reading.spent(state, Cost(tokens, hostile.microusd(line.total_cost_usd)), counted, models)
+    total = Cost(tokens, hostile.microusd(line.total_cost_usd))
+    if line.since_last is None:
+        return reading.spent(state, total, Counted.SESSION, models)
+    return reading.spent(state, total, Counted.CONVERSATION, models, before=_before(line, tokens))
+
+
+def _before(line: _Line, tokens: Tokens) -> Cost:
+    """Return the total before the session: what the last result had, without what is new since then."""
+    since = [*map(hostile.table, hostile.table(line.since_last).values())]
+    own = reduce(Tokens.plus, (_tokens(each, _MODEL_KEYS) for each in since), Tokens())
+    money = hostile.microusd(line.total_cost_usd, less=(each.get("costUSD") for each in since))
+    return Cost(tokens.minus(own), money)
+
+
+def _by_model(usages: Any) -> list[ModelCost]:
+    """Return what the models have cost."""
+    return [
+        ModelCost(hostile.name(model), Cost(_tokens(usage, _MODEL_KEYS), hostile.microusd(usage.get("costUSD"))))
+        for model, usage in ((key, hostile.table(each)) for key, each in hostile.table(usages).items())
+    ]
 
 
 _MESSAGE_KEYS: Final = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")

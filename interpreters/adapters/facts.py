@@ -43,6 +43,15 @@ class Tokens(msgspec.Struct, frozen=True):
             self.output + other.output,
         )
 
+    def minus(self, other: "Tokens") -> "Tokens":
+        """Return the difference, none of it below zero."""
+        return Tokens(
+            max(0, self.input - other.input),
+            max(0, self.cache_read - other.cache_read),
+            max(0, self.cache_write - other.cache_write),
+            max(0, self.output - other.output),
+        )
+
 
 class Cost(msgspec.Struct, frozen=True):
     """What was used: tokens and money; ``microusd`` is None if the agent names no money."""
@@ -112,12 +121,16 @@ class PermissionDenied(msgspec.Struct, frozen=True, tag=True):
 
 
 class Spent(msgspec.Struct, frozen=True, tag=True):
-    """A new total. Later totals of the same conversation and coverage replace earlier ones and are never lower."""
+    """A new total. Later totals of the same conversation and coverage replace earlier ones and are never lower.
+
+    ``before`` is the program's own total of the conversation when this session began; None if the program tells none.
+    """
 
     conversation: str
     total: Cost
     counted: Counted
     models: tuple[ModelCost, ...] = ()
+    before: Cost | None = None
 
 
 class Limited(msgspec.Struct, frozen=True, tag=True):

@@ -23,6 +23,7 @@ _USD_DECIMALS: Final = 6
 _UPWARDS: Final = Context(prec=28, rounding=ROUND_CEILING, traps=[])
 _NEAREST: Final = Context(prec=28, traps=[])
 _NOISE: Final = Decimal("1e-12")
+_NONE: Final = Decimal(0)
 _ESCAPE: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 Line = TypeVar("Line", bound=msgspec.Struct)
@@ -90,18 +91,28 @@ def integer(said: Any) -> int | None:
     return said if isinstance(said, int) and not isinstance(said, bool) and abs(said) <= MOST_TOKENS else None
 
 
-def microusd(said: Any) -> int | None:
-    """Return an amount of US dollars in millionths, rounded up; None if the value is none that can be."""
+def microusd(said: Any, less: Iterable[Any] = ()) -> int | None:
+    """Return an amount of US dollars in millionths, rounded up; None if the value is none that can be.
+
+    Amounts of ``less`` are subtracted before the rounding, but no difference is below zero.
+    """
+    amount = _dollars(said)
+    if amount is None:
+        return None
+    for each in less:
+        amount = _NEAREST.subtract(amount, _dollars(each) or _NONE)
+    exact = _NEAREST.quantize(max(amount, _NONE), _NOISE)  # agents add binary fractions: 0.00041700000000000005
+    return int(exact.scaleb(_USD_DECIMALS, _UPWARDS).to_integral_value(context=_UPWARDS))
+
+
+def _dollars(said: Any) -> Decimal | None:
     if isinstance(said, str):
         amount = _UPWARDS.create_decimal(said[:NAME_CHARS])
     elif integer(said) is not None:
         amount = _UPWARDS.create_decimal(said)
     else:
         return None
-    if not amount.is_finite() or not 0 <= amount <= MOST_USD:
-        return None
-    exact = _NEAREST.quantize(amount, _NOISE)  # agents add binary fractions: 0.00041700000000000005
-    return int(exact.scaleb(_USD_DECIMALS, _UPWARDS).to_integral_value(context=_UPWARDS))
+    return amount if amount.is_finite() and 0 <= amount <= MOST_USD else None
 
 
 def subject(used: Any) -> str:

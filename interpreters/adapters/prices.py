@@ -42,12 +42,12 @@ def priced(spent: Spent, prices: Prices, model: str) -> Spent:
     """Return a total with its money; unchanged if the agent has named money, or if a price is missing.
 
     ``model`` is the agent's model in the fleet file. It counts for tokens that the agent reports for no model, or for a
-    model without a price.
+    model without a price. The total before the session has no models, so it is dropped.
     """
     money = None if spent.total.microusd is not None else _money(spent, prices, model)
     if money is None:
         return spent
-    return msgspec.structs.replace(spent, total=Cost(spent.total.tokens, money))
+    return msgspec.structs.replace(spent, total=Cost(spent.total.tokens, money), before=None)
 
 
 def _money(spent: Spent, prices: Prices, model: str) -> int | None:

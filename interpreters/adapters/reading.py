@@ -53,11 +53,12 @@ _ERROR: Final = re.compile(
 
 
 class Total(msgspec.Struct, frozen=True):
-    """The last total of a conversation, by its coverage."""
+    """The last total of a conversation, by its coverage, with its first one at the beginning of the session."""
 
     conversation: str
     counted: Counted
     cost: Cost
+    before: Cost | None = None
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -135,16 +136,27 @@ def denied(reading: Reading, identifier: str, tool: str, reason: str) -> Step:
     return msgspec.structs.replace(fresh, denied=tools), (PermissionDenied(identifier, tool, reason),)
 
 
-def spent(reading: Reading, total: Cost, counted: Counted, models: Iterable[ModelCost] = ()) -> Step:
-    """Note a new total; one that is not higher is no news."""
+def spent(
+    reading: Reading,
+    total: Cost,
+    counted: Counted,
+    models: Iterable[ModelCost] = (),
+    *,
+    before: Cost | None = None,
+) -> Step:
+    """Note a new total; one that is not higher is no news.
+
+    ``before`` is the program's total before this session, by the first total; later ones do not change it.
+    """
     key = (reading.conversation, counted)
-    known = next((each.cost for each in reading.totals if (each.conversation, each.counted) == key), Cost())
-    total = highest(known, total)
-    if total.tokens == known.tokens and (total.microusd or 0) == (known.microusd or 0):
+    known = next((each for each in reading.totals if (each.conversation, each.counted) == key), Total(*key, Cost()))
+    total = highest(known.cost, total)
+    if total.tokens == known.cost.tokens and (total.microusd or 0) == (known.cost.microusd or 0):
         return reading, ()
+    before = before if known.cost == Cost() else known.before
     others = tuple(each for each in reading.totals if (each.conversation, each.counted) != key)
-    totals = (*others, Total(*key, total))[-MOST_TOTALS:]
-    return msgspec.structs.replace(reading, totals=totals), (Spent(key[0], total, counted, tuple(models)),)
+    totals = (*others, Total(*key, total, before))[-MOST_TOTALS:]
+    return msgspec.structs.replace(reading, totals=totals), (Spent(key[0], total, counted, tuple(models), before),)
 
 
 def step_spent(reading: Reading, identifier: str, cost: Cost) -> Step:

@@ -7,8 +7,7 @@ installed; everything else in this package is pure.
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from importlib.metadata import entry_points
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from lifefold.interpreters.adapters.acp import Acp
 from lifefold.interpreters.adapters.adapter import Adapter
@@ -18,6 +17,9 @@ from lifefold.interpreters.adapters.codex import Codex
 from lifefold.interpreters.adapters.command import COMMAND, Command
 from lifefold.interpreters.adapters.gemini import Gemini
 from lifefold.interpreters.adapters.opencode import Opencode
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 GROUP: Final = "lifefold.adapters"
 """The group of entry points."""
@@ -34,14 +36,26 @@ class AdapterError(ValueError):
 
 def adapter_names() -> tuple[str, ...]:
     """Return the names of all adapters, those of lifefold first."""
-    return (*SHIPPED, *sorted(entry_points(group=GROUP).names - SHIPPED.keys()))
+    return (*SHIPPED, *sorted(_installed().names - SHIPPED.keys()))
+
+
+def _installed() -> "EntryPoints":
+    """Return the entry points of the adapters that other packages have."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and most fleets name none of them
+
+    return entry_points(group=GROUP)
+
+
+def is_adapter(name: str) -> bool:
+    """Tell whether there is an adapter with this name."""
+    return name in SHIPPED or name in _installed().names
 
 
 def adapter_of(name: str) -> Adapter[Any]:
     """Return the adapter with this name, and raise ``AdapterError`` without one."""
     if name in SHIPPED:
         return SHIPPED[name]
-    points = tuple(entry_points(group=GROUP, name=name))
+    points = tuple(_installed().select(name=name))
     if not points:
         names = adapter_names()
         close = get_close_matches(name, names, n=1)

@@ -19,14 +19,20 @@ from lifefold.interpreters.search.rule_error import ADDRESSED
 from lifefold.interpreters.targets.target import Target
 
 WIDTH: Final = 110
+BEGIN: Final = "BEGIN"
+"""The name of the world in which the tests of a file begin."""
+
 _RUN: Final = "run"
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
 
-def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, ...]]:
-    """Return the file for all broken properties, empty if there are none, and those without a test, with reasons."""
-    names = Names(_RUN, "print", "range")
+def emitted(checked: Sequence[tuple[Target, Report]], command: str = "check") -> tuple[str, tuple[str, ...]]:
+    """Return the file for all broken properties, empty if there are none, and those without a test, with reasons.
+
+    ``command`` is the one that writes the file. Raises ``Unwritable`` for a world in which a target begins.
+    """
+    names = Names(_RUN, BEGIN, "print", "range")
     tests: dict[str, str] = {}
     without: list[str] = []
     for target, report in checked:
@@ -39,8 +45,51 @@ def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, .
                     without.append(f"{verdict.owner}: {verdict.name}: {error}")
     if not tests:
         return "", tuple(without)
-    first = f'{head("check")}: traces on which a property is broken. Fails until they are fixed."""'
-    return "\n".join([first, "", *names.lines(), "", *tests.values(), ""]), tuple(without)
+    first = f'{head(command)}: traces on which a property is broken. Fails until they are fixed."""'
+    begins = [line for target, _ in checked if target.begin is not None for line in begin_lines(target, names)]
+    return "\n".join([first, "", *names.lines(), "", *begins, *tests.values(), ""]), tuple(without)
+
+
+def emitted_run(target: Target, steps: Sequence[SystemStep], about: str, command: str) -> str:
+    """Return a file whose test takes these steps from the world in which a target begins, and judges every property.
+
+    A step that the rules refuse by now ends the test as skipped. Raises ``Unwritable``.
+    """
+    names = Names(_RUN, BEGIN, "print", "range")
+    begins = [*begin_lines(target, names)]
+    spelled, run = _begun(target, names)
+    lines = [line for step in steps for line in _line(target, run, step, names)]
+    outcome = "Fails" if run.broken() else "Passes"
+    test = [
+        f"def {title(target.name, about, ())}() -> None:",
+        f"    {docstring(f'Every property holds on {about}.')}",
+        f"    {_RUN} = {spelled}",
+        *lines,
+        f"    assert not {_RUN}.broken(), {_RUN}.story()",
+    ]
+    first = f'{head(command)}: recorded steps of a log. {outcome} with the rules that have written it."""'
+    return "\n".join([first, "", *names.lines(), "", *begins, "", "", *test, ""])
+
+
+def begin_lines(target: Target, names: Names) -> Iterator[str]:
+    """Yield the lines of the world in which a target begins. Raises ``Unwritable``."""
+    begin = target.begin
+    if begin is None:
+        return
+    yield f"{BEGIN} = {names.of('lifefold.core.kernel', 'World')}("
+    yield f"    {_system(target, names)},"
+    for parts in (begin.aggregates, begin.in_flight):
+        yield "    {"
+        yield from (f"        {names.expression(key)}: {names.expression(each)}," for key, each in parts.items())
+        yield "    },"
+    yield f"    {begin.now_ms:_},"
+    yield ")"
+
+
+def _system(target: Target, names: Names) -> str:
+    """Return the expression of the system of a target."""
+    spelled = target.spelled.replace(target.needs[1], names.of(*target.needs), 1)
+    return f"{names.of('lifefold', 'alone')}({spelled})[0]" if isinstance(target.subject, Machine) else spelled
 
 
 def _test(name: str, target: Target, verdict: Verdict, trace: Trace, names: Names) -> Iterator[str]:
@@ -71,6 +120,9 @@ def _begun(target: Target, names: Names) -> tuple[str, Replay]:
     made = f"{names.of('lifefold.interpreters.replay', 'Replay')}("
     besides = ", ".join(f"*{names.of(*each)}" for each in target.properties)
     with_properties = f".with_properties({besides})" if besides else ""
+    if target.begin is not None:
+        replayed = Replay(target.subject, begin=target.begin, commands=commands)
+        return f"{made}{spelled}{with_properties}, begin={BEGIN}{more})", replayed
     if isinstance(target.subject, Machine):
         started = "" if target.record is None else f".starting({names.expression(target.record)})"
         return f"{made}{spelled}{started}{with_properties}{more})", Replay(target.subject, commands=commands)

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Final
 
 import msgspec
-from pyrsistent import PMap, PVector
+from pyrsistent import PMap, PSet, PVector
 
 from lifefold.core.kernel import PersistentMap
 
@@ -99,6 +99,10 @@ def _set(names: Names, value: Iterable[Any]) -> str:
     return f"{type(value).__name__}([{', '.join(sorted(map(names.expression, value)))}])"
 
 
+def _pset(names: Names, value: Iterable[Any]) -> str:
+    return f"{names.of('pyrsistent', 'pset')}([{', '.join(sorted(map(names.expression, value)))}])"
+
+
 def _mapping(names: Names, value: Mapping[Any, Any]) -> str:
     pairs = (f"{names.expression(key)}: {names.expression(held)}" for key, held in value.items())
     return f"{{{', '.join(pairs)}}}"
@@ -134,6 +138,7 @@ _WRITERS: Final[tuple[tuple[Any, Callable[[Names, Any], str]], ...]] = (
     (type, _type),
     (tuple, _tuple),
     (list, _list),
+    (PSet, _pset),
     (AbstractSet, _set),
     (dict, _mapping),
     (PMap, _pmap),

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from lifefold.core.kernel import Envelope, Machine, Property, PropertyKind, System, alone
+from lifefold.core.kernel import Envelope, Machine, Property, PropertyKind, System, World, alone
 from lifefold.core.kernel.property import properties_of
 from lifefold.interpreters.check.clocks import see_to_clocks
 from lifefold.interpreters.crash.crash_search import crashed, with_crashes
@@ -24,7 +24,7 @@ from lifefold.interpreters.search.findings import Findings, Progress
 from lifefold.interpreters.search.graph import Graph
 from lifefold.interpreters.search.independence import Liveness as LivenessApart
 from lifefold.interpreters.search.liveness import Flags, Lasso, Steps, assumptions, never
-from lifefold.interpreters.search.opening import Opening, opened, unopened
+from lifefold.interpreters.search.opening import Beginning, names_of, opened, unopened
 from lifefold.interpreters.search.product_system import ProductSystem, StateRow
 from lifefold.interpreters.search.report import Alike, Report
 from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED, INERT, Place, RuleError, raised
@@ -42,6 +42,7 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
     target: Machine[Any] | System,
     *,
     opening: Iterable[tuple[str, Envelope]] = (),
+    begin: World | None = None,
     properties: Iterable[Property[Any]] = (),
     bounds: Bounds | None = None,
     crashes: CrashBounds | None = None,
@@ -49,7 +50,8 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
 ) -> Report:
     """Search every state that the target can reach, and return its properties with their outcomes.
 
-    A system needs its ``opening``: the first input of each of its aggregates. ``properties`` are additional
+    A system needs its ``opening``: the first input of each of its aggregates. With ``begin`` the search begins in that
+    world instead, such as one folded from a log; no crashes are searched then. ``properties`` are additional
     properties: of the entity for a machine, of the ``SystemState`` for a system. With ``crashes``, runners crash in
     the states that it can reach (see ``nearest``), and their properties are part of the report. If so many inputs
     would exceed the bound on states, fewer are used.
@@ -64,12 +66,15 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
     >>> report.ok, report.states
     (True, 2)
     """
+    if begin is not None and crashes is not None:
+        message = "crashes are searched from an opening, and not from another state"
+        raise ValueError(message)
     if isinstance(target, Machine):
         unopened(opening)
         machine = target.with_properties(*properties)
         system, openings = alone(machine)
-        return _Check(system, tuple(openings.items()), (), bounds or Bounds(), tell).run(crashes)
-    begins = opened(target, opening)
+        return _Check(system, begin or tuple(openings.items()), (), bounds or Bounds(), tell).run(crashes)
+    begins = begin or opened(target, opening)
     see_to_clocks(target, begins)
     return _Check(target, begins, properties_of(target.name, properties), bounds or Bounds(), tell).run(crashes)
 
@@ -78,13 +83,13 @@ class _Check:
     def __init__(
         self,
         system: System,
-        opening: Opening,
+        beginning: Beginning,
         properties: tuple[Property[Any], ...],
         bounds: Bounds,
         tell: Callable[[Progress], None] | None,
     ) -> None:
         self._system = system
-        self._opening = opening
+        self._beginning = beginning
         self._properties = properties
         self._bounds = bounds
         self._tell = tell
@@ -92,8 +97,9 @@ class _Check:
     def run(self, crashes: CrashBounds | None) -> Report:
         kept: frozenset[str] = frozenset()
         while True:
-            judge = Judge(self._system, self._properties, {name.partition("/")[0] for name, _ in self._opening})
-            product_system = ProductSystem(self._system, self._opening, judge, self._bounds, kept)
+            kinds = {name.partition("/")[0] for name in names_of(self._beginning)}
+            judge = Judge(self._system, self._properties, kinds)
+            product_system = ProductSystem(self._system, self._beginning, judge, self._bounds, kept)
             try:
                 graph = self._found(product_system)
             except Carried as carried:

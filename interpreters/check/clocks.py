@@ -9,7 +9,8 @@ could act on it at another machine's time.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lifefold.core.kernel import After, Envelope, Machine, Opened, System
+from lifefold.core.kernel import After, Machine, Opened, System, World
+from lifefold.interpreters.search.opening import Beginning, names_of
 
 
 class Crossed(ValueError):
@@ -33,24 +34,31 @@ class Driven(ValueError):
         )
 
 
-def see_to_clocks(system: System, opening: Iterable[tuple[str, Envelope]]) -> None:
+def see_to_clocks(system: System, beginning: Beginning) -> None:
     """Check that no time passes for a machine that reads it. Raises ``Crossed``, ``Driven``."""
-    opening = tuple(opening)
-    machines = list(_machines(system, (name for name, _ in opening)))
+    names = names_of(beginning)
+    machines = list(_machines(system, names))
     for place, clock in machines:
         for elsewhere, other in machines:
             if clock.clocked and (place, clock.name) != (elsewhere, other.name) and _lets_time_pass(other):
                 raise Crossed(system, clock.name, other.name)
     for _, clock in machines:
-        if clock.clocked and any(system.type_of(name).rules for name, _ in opening):
+        if clock.clocked and any(system.type_of(name).rules for name in names):
             raise Driven(system, clock.name, "there are rules")
-        if clock.clocked and any(_how_many(envelope, clock) > 1 for _, envelope in opening):
+        if clock.clocked and any(_how_many(refs, clock) > 1 for refs in _entities(beginning)):
             raise Driven(system, clock.name, "there are several of it")
 
 
-def _how_many(envelope: Envelope, machine: Machine[Any]) -> int:
-    records = envelope.event.records if isinstance(envelope.event, Opened) else {}
-    return sum(ref.partition(":")[0] == machine.name for ref in records)
+def _entities(beginning: Beginning) -> Iterator[Iterable[str]]:
+    """Yield the entities of each aggregate in the beginning."""
+    if isinstance(beginning, World):
+        yield from (aggregate.entities for aggregate in beginning.aggregates.values())
+    else:
+        yield from (each.event.records for _, each in beginning if isinstance(each.event, Opened))
+
+
+def _how_many(refs: Iterable[str], machine: Machine[Any]) -> int:
+    return sum(ref.partition(":")[0] == machine.name for ref in refs)
 
 
 def _machines(system: System, names: Iterable[str]) -> Iterator[tuple[str, Machine[Any]]]:

@@ -138,7 +138,10 @@ class Account:
 
     def attempted(self, tasks: Iterable[TaskStatus]) -> tuple[TaskStatus, ...]:
         """Return the tasks with the number of their attempts: handing done work over to be merged is none."""
-        return tuple(replace(each, attempts=self.attempts[each.id]) for each in tasks)
+        attempts = self.attempts
+        return tuple(
+            each if each.attempts == attempts[each.id] else replace(each, attempts=attempts[each.id]) for each in tasks
+        )
 
     def output_of(self, task: str, folder: FleetFolder) -> str:
         """Return the file with the output of a task's last session; empty without one that this user may read."""

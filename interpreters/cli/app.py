@@ -23,6 +23,7 @@ from pathlib import Path
 
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, Ambiguous, BadInput, denied
 from lifefold.interpreters.cli.grammar import parser
+from lifefold.interpreters.cli.joining import as_options
 
 _COMMANDS = "lifefold.interpreters.cli.commands"
 
@@ -30,7 +31,7 @@ _COMMANDS = "lifefold.interpreters.cli.commands"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     _ready_to_speak()
-    typed = sys.argv[1:] if argv is None else argv
+    typed = as_options(sys.argv[1:] if argv is None else argv)
     whole = parser()
     if "_ARGCOMPLETE" in os.environ:
         from lifefold.interpreters.cli.completing import complete  # noqa: PLC0415 - only a shell needs it
@@ -85,9 +86,10 @@ def _failed(error: Exception, typed: Sequence[str]) -> int:
     """Report an error of the command ``typed`` and return its exit code; raise an error of this program again."""
     import sqlite3  # noqa: PLC0415 - slow to import, and only an error needs it
 
+    from lifefold.interpreters.engine import LogMismatchError  # noqa: PLC0415 - as above
     from lifefold.interpreters.store import Busy, Full, NotAStore, StoreError, Unwritable  # noqa: PLC0415 - as above
 
-    if isinstance(error, BadInput | NotAStore):
+    if isinstance(error, BadInput | NotAStore | LogMismatchError):
         again = f":  {_this_command()} {shlex.join(typed)} {error.option}" if isinstance(error, Ambiguous) else ""
         return _complain(f"{error}{again}", 2)
     if isinstance(error, Busy):

@@ -34,6 +34,8 @@ def tasks_first(tasks: Iterable[TaskStatus]) -> list[TaskStatus]:
 
 def _of_task(task: TaskStatus) -> int:
     follows = task.state == State.BLOCKED and bool(task.held_up)  # by another task, which comes first
+    if task.asks:
+        return _TASKS.index(State.PENDING_APPROVAL)
     return _TASKS.index(State.ORPHANED if task.is_retried or follows else State(task.state))
 
 
@@ -61,7 +63,7 @@ def mood(task: TaskStatus) -> Mood:
     """Return what the state of a task means to an operator."""
     if task.state in {State.FAILED, State.BLOCKED, State.ORPHANED}:
         return Mood.PLAIN if task.is_retried else Mood.FAILED
-    if task.state in {State.PENDING_APPROVAL, State.PLANNED}:
+    if task.asks or task.state in {State.PENDING_APPROVAL, State.PLANNED}:
         return Mood.WAITS
     return Mood.DONE if task.state == State.CLOSED else Mood.PLAIN
 

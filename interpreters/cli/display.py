@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from typing import Final, Protocol
 
 import anyio
@@ -9,9 +10,14 @@ import anyio
 from lifefold.core.kernel import Reaction, Refusal
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account
+from lifefold.interpreters.cli.colours import painted
+from lifefold.interpreters.cli.fitting import terminal_width
 from lifefold.interpreters.cli.outlet import Outlet
+from lifefold.interpreters.cli.pager import is_coloured
 from lifefold.interpreters.cli.story import moves
+from lifefold.interpreters.cli.story_lines import story_lines
 from lifefold.interpreters.cli.wording import as_typed, clock_time
+from lifefold.interpreters.explain.chronicle import Chronicle
 from lifefold.interpreters.fleet_runner import Runner
 
 NOTICE_PAUSE_S: Final = 0.5
@@ -35,10 +41,15 @@ class Display(Protocol):
 
 
 class Lines:
-    """Prints a line for each transition of a session or task, each notice, and each decision the fleet waits for."""
+    """Prints the story, each notice, and each decision the fleet waits for.
 
-    def __init__(self, runner: Runner, account: Account) -> None:
-        """Begin to watch the runner."""
+    With ``transitions`` it prints each transition of a session, a task or a service in place of the story.
+    """
+
+    def __init__(self, runner: Runner, account: Account, *, transitions: bool = False) -> None:
+        """Begin to watch the runner. The account has the attempts at each task before."""
+        self._chronicle = None if transitions else Chronicle(account.attempts)
+        self._width, self._has_colours = terminal_width(), is_coloured()
         self._runner = runner
         self._account = account
         self._log = logs.option(runner.folder.log)
@@ -65,8 +76,17 @@ class Lines:
     def _observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         if isinstance(outcome, Reaction):
             self._has_moved = True
-            for happening in moves(aggregate, outcome):
-                print(happening.line())
+            for line in self._told(aggregate, outcome):
+                print(line)
+
+    def _told(self, aggregate: str, reaction: Reaction) -> Iterator[str]:
+        """Yield the lines about one input."""
+        if self._chronicle is None:
+            yield from (happening.line() for happening in moves(aggregate, reaction))
+            return
+        for news, _ in self._chronicle.told(aggregate, reaction):
+            for line in story_lines(news, self._width):
+                yield painted(line, news.mood, colours=self._has_colours)
 
     def leaving(self, words: str) -> None:
         """Print it."""
@@ -96,10 +116,10 @@ class Lines:
         print(f"{clock_time(self._runner.engine.clock.now_ms() / 1_000)}  ! {words}")
 
 
-def display(runner: Runner, account: Account, out: Outlet, *, live: bool) -> Display:
+def display(runner: Runner, account: Account, out: Outlet, *, live: bool, transitions: bool = False) -> Display:
     """Return a display of a runner, live if wanted and if the output is a terminal."""
     if live and out.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}:
         from lifefold.interpreters.cli.live import Live  # noqa: PLC0415 - slow to import, and only a terminal needs it
 
         return Live(runner, account, out)
-    return Lines(runner, account)
+    return Lines(runner, account, transitions=transitions)

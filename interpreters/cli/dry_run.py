@@ -102,8 +102,11 @@ def _lines(fleet: Fleet, log: Path, branch: str, left: Sequence[TaskPlan], *, is
     yield from (f"  {each.name}: {'; '.join(_about(each))}" for each in fleet.agents)
     yield from (f"  {each.name}: service, {shlex.join(each.written_command)}" for each in fleet.services)
     yield "tasks, in the order in which they may begin:"
+    differ = len({each.priority for each in left}) > 1
     for step, tasks in enumerate(steps(left), 1):
-        yield from (f"  {step}. {each.id}: {'; '.join(_of_task(fleet, each))}" for each in tasks)
+        for each in tasks:
+            priority = f"priority {each.priority}; " if differ else ""
+            yield f"  {step}. {each.id}: {priority}{'; '.join(_of_task(fleet, each))}"
     asked = [*_asked(fleet, left)]
     yield from ("waits for you:", *(f"  {each}" for each in asked)) if asked else ("waits for you: nothing",)
     for warning in (*fleet.warnings, *unproven(left, merges=fleet.repository is not None)):

@@ -4,6 +4,7 @@ This module imports only the argument parser of the standard library, so that ``
 """
 
 import argparse
+from pathlib import Path
 from typing import NoReturn
 
 from lifefold.interpreters.cli.grammar_of_desk import add_reading
@@ -17,13 +18,37 @@ from lifefold.interpreters.cli.grammar_of_operators import (
     add_telling,
     add_trusting,
 )
+from lifefold.interpreters.cli.grammar_of_recorder import add_recorder, logs_argument
 from lifefold.interpreters.cli.grammar_of_tasks import add_cleaning, add_editing
-from lifefold.interpreters.cli.grammar_parts import Commands, add_command, live_option, log_option, natural, rest_option
+from lifefold.interpreters.cli.grammar_parts import (
+    Commands,
+    add_command,
+    at_option,
+    live_option,
+    log_option,
+    natural,
+    rest_option,
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that says which fleet files are there, if a command lacks one."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the error, and exit with status 2."""
+        is_missing = message.endswith("required: FLEET.toml")
+        super().error(f"{message}; {_fleet_files()}" if is_missing else message)
+
+
+def _fleet_files() -> str:
+    """Return which fleet files are in this folder, by their names, or the command that writes one."""
+    found = sorted(each.name for each in Path().glob("*.toml") if each.name != "pyproject.toml")
+    return f"here: {', '.join(found[:5])}" if found else "lifefold init writes one"
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="lifefold",
         description="Run fleets of AI agents whose every lifecycle is a fold: (state, event) -> (state, effects).",
         epilog="Exit codes: 0 success, 1 something failed, 2 bad input, 3 an unexpected error, 4 held"
@@ -32,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more, add_cleaning)
-    reading = (_add_desk, _add_asking, add_reading)
+    reading = (_add_desk, _add_asking, add_reading, add_recorder)
     for add in (_add_running, _add_beginning, *reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
     illustrate(commands.choices)
@@ -142,7 +167,11 @@ def _add_asking(commands: Commands) -> None:
         ("log", "telling_log", "tell what has happened; --all has every transition"),
     ):
         command = add_command(commands, name, f"{module}:{name}", about)
-        log_option(command)
+        if name == "log":
+            logs_argument(command)
+        else:
+            log_option(command)
+        at_option(command)
         command.add_argument("--json", action="store_true", help="print JSON")
         if name == "tasks":
             command.add_argument("--all", action="store_true", help="all tasks, in the order of the plan")
@@ -154,11 +183,16 @@ def _add_asking(commands: Commands) -> None:
     )
     why.add_argument("task", metavar="TASK", help="the task's id, or the name of a service")
     log_option(why)
+    at_option(why)
     why.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_choosing(log: argparse.ArgumentParser) -> None:
-    log.add_argument("--all", action="store_true", help="every transition with its cause; --json always has all")
+    log.add_argument(
+        "--all",
+        action="store_true",
+        help="every transition with its cause, and every input of a diagram; json and table always have all",
+    )
     log.add_argument(
         "--task",
         metavar="ID",
@@ -178,9 +212,10 @@ def _add_choosing(log: argparse.ArgumentParser) -> None:
     )
     log.add_argument(
         "--format",
-        choices=("lines", "sequence"),
+        choices=("lines", "table", "json", "sequence"),
         default="lines",
-        help="sequence: a Mermaid diagram of the first inputs",
+        help="table: with the positions that --at accepts; json: as --json; sequence: a Mermaid diagram of the first"
+        " inputs",
     )
     log.add_argument(
         "--follow",

@@ -5,7 +5,7 @@ Like ``grammar`` it imports only the argument parser of the standard library.
 
 from typing import Final
 
-from lifefold.interpreters.cli.grammar_parts import Commands, add_command, add_examples, log_option, positive
+from lifefold.interpreters.cli.grammar_parts import Commands, add_command, add_examples, at_option, log_option, positive
 
 _ONE: Final = "the name of an agent or of a task; agent:NAME or task:NAME if both have it"
 
@@ -28,18 +28,23 @@ def _add_output(commands: Commands) -> None:
         metavar="N",
         type=positive,
         default=0,
-        help="another session: the agent's, or the task's, number N",
+        help="an earlier attempt at the task, as show and tasks count them: all its sessions",
+    )
+    output.add_argument(
+        "--session", metavar="N", type=positive, default=0, help="an earlier session of the agent, as show counts them"
     )
     output.add_argument(
         "--raw", action="store_true", help="the bytes as the session wrote them, control codes included"
     )
     output.add_argument("--json", action="store_true", help="print JSON, one object a line")
     log_option(output)
+    at_option(output)
     add_examples(
         output,
         ("output notes", "what the last session at the task notes said"),
         ("output ann --follow", "what ann says from now on"),
-        ("output notes --attempt 1", "the first session at notes"),
+        ("output notes --attempt 1", "the first attempt at notes"),
+        ("output ann --session 3", "the third session of ann"),
         ("output ann --raw > ann.log", "the bytes, for a program"),
     )
 
@@ -48,7 +53,18 @@ def _add_diff(commands: Commands) -> None:
     diff = add_command(
         commands, "diff", "diff:diff", "show the changes that the work at a task makes, against their base"
     )
-    diff.add_argument("task", metavar="TASK", help="the task's id")
+    diff.add_argument("task", metavar="TASK", help="the task's id; or the first of two logs, to see where they part")
+    diff.add_argument("log", metavar="LOG", nargs="*", help="with [MODULE:SYSTEM] LOG before it: the other log")
+    diff.add_argument(
+        "--attempt",
+        metavar="N",
+        type=positive,
+        default=0,
+        help="the work of an earlier attempt, such as a rejected one",
+    )
+    diff.add_argument(
+        "--since", metavar="N", type=positive, default=0, help="compare with the work of attempt N, not with the base"
+    )
     diff.add_argument("--stat", action="store_true", help="only the changed files, with the number of lines")
     diff.add_argument("--verification", action="store_true", help="the output of its verification, too, below it")
     diff.add_argument("--tool", metavar="COMMAND", help="run a program on two folders with the changed files")
@@ -58,9 +74,11 @@ def _add_diff(commands: Commands) -> None:
         diff,
         ("diff notes", "what approve would merge, or what was merged, or what is there now"),
         ("diff notes --stat", "the changed files"),
+        ("diff notes --since 1", "what has changed since attempt 1, which was rejected"),
         ("diff notes --verification", "with the output of its verification"),
         ("diff notes --tool meld", "in a program that compares two folders"),
         ("diff notes > notes.patch", "a patch for git apply"),
+        ("diff first.db second.db", "where two runs of a fleet part"),
     )
 
 
@@ -71,6 +89,7 @@ def _add_show(commands: Commands) -> None:
     show.add_argument("name", metavar="TASK|AGENT", help=_ONE)
     show.add_argument("--json", action="store_true", help="print JSON")
     log_option(show)
+    at_option(show)
     add_examples(
         show,
         ("show notes", "a task: state, claims, work, cost, output, verification"),

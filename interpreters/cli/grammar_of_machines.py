@@ -64,7 +64,8 @@ def add_check(commands: Commands) -> None:
         "checking:check",
         "search every reachable state of a lifecycle or a system, and check its properties",
     )
-    check.add_argument("targets", metavar="TARGET", nargs="*", help=KNOWN)
+    about = f"{KNOWN}; or MODULE:SYSTEM LOG, from the state in which a log has left its system"
+    check.add_argument("targets", metavar="TARGET", nargs="*", help=about)
     check.add_argument("--states", metavar="N", type=positive, help="the most states to search")
     check.add_argument("--depth", metavar="N", type=positive, help="the most steps from the initial state")
     check.add_argument("--seconds", metavar="S", type=positive, help="the longest time of the search, in seconds")

@@ -59,6 +59,12 @@ def log_option(command: argparse.ArgumentParser, about: str = "the log (default:
     command.add_argument("--db", metavar="PATH", help=about)
 
 
+def at_option(command: argparse.ArgumentParser) -> None:
+    """Add ``--at``."""
+    about = "as it was then: the position of an entry, as 120, a time, as 2026-11-20T09:30, or -5m for five minutes ago"
+    command.add_argument("--at", metavar="WHEN", help=about)
+
+
 def answers_option(
     command: argparse.ArgumentParser, name: str, about: str = "print each answer as an object of JSON"
 ) -> None:
@@ -69,8 +75,13 @@ def answers_option(
 
 
 def live_option(command: argparse.ArgumentParser) -> None:
-    """Add ``--no-live``."""
-    command.add_argument("--no-live", action="store_true", help="print plain lines instead of a live display")
+    """Add ``--no-live`` and ``--transitions``."""
+    command.add_argument("--no-live", action="store_true", help="print the story in lines instead of a live display")
+    command.add_argument(
+        "--transitions",
+        action="store_true",
+        help="print each transition of a session, a task or a service, instead of the story",
+    )
 
 
 def add_examples(command: argparse.ArgumentParser, *examples: tuple[str, str]) -> None:

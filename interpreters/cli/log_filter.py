@@ -5,22 +5,17 @@ assigned. It concerns an agent if it is of its worker, of its entities on the bo
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from lifefold.core.fleet import service
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import Aggregate, Reaction, Transition
-from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, missing
+from lifefold.interpreters.cli.positions import SINCE_FORM, moment_ms
 from lifefold.interpreters.cli.wording import by_number
 from lifefold.interpreters.explain import status, task_status
-from lifefold.interpreters.fleet_file.units import parse_duration_ms
-
-SINCE_FORM: Final = "a duration, as 10m or 1h30m, or a time, as 2026-11-20T09:30 (local, unless it says its zone)"
-"""What ``--since`` accepts."""
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -37,6 +32,10 @@ class Chosen(msgspec.Struct, frozen=True):
         tasks, agents = concerned(aggregate, reaction, step)
         return _is_among(tasks, self.tasks) and _is_among(agents, self.agents)
 
+    def accepts_whole(self, at_ms: int) -> bool:
+        """Tell whether what is about the whole log is chosen: it concerns no task and no agent."""
+        return at_ms >= self.since_ms and not self.tasks and not self.agents
+
     def missing(self, aggregates: Mapping[str, Aggregate]) -> Iterator[UnknownName]:
         """Yield a message for each unknown name, with similar names."""
         found = task_status.tasks(aggregates) if aggregates else ()
@@ -51,14 +50,7 @@ def _is_among(found: Collection[str], wanted: Collection[str]) -> bool:
 
 def since(text: str, now_ms: int) -> int:
     """Return the time of ``--since``, in Unix milliseconds. Raises ``BadInput``."""
-    try:
-        return now_ms - parse_duration_ms(text)
-    except ValueError:
-        pass
-    try:
-        return int(datetime.fromisoformat(text).astimezone().timestamp() * 1_000)
-    except (ValueError, OverflowError) as error:
-        raise BadInput(f"--since: found {text!r}; accepted: {SINCE_FORM}") from error
+    return moment_ms("--since", text, now_ms, SINCE_FORM)
 
 
 def concerned(aggregate: str, reaction: Reaction, step: Transition) -> tuple[frozenset[str], frozenset[str]]:

@@ -3,10 +3,10 @@
 import os
 import re
 import shlex
+import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from time import sleep
 from typing import Final
 
 import anyio
@@ -14,11 +14,13 @@ import anyio
 from lifefold.core.fleet import system
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.errors import Ambiguous, BadInput
-from lifefold.interpreters.cli.wording import as_typed
+from lifefold.interpreters.cli.positions import position
+from lifefold.interpreters.cli.wording import as_typed, moment
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.engine.snapshots import Loaded, load
 from lifefold.interpreters.store import Busy, Entry, NotAStore, SqliteStore, StoreError
 from lifefold.interpreters.store.identity import must_be_a_path
+from lifefold.interpreters.store.past import PastStore
 
 FOLDER: Final = ".lifefold"
 
@@ -140,12 +142,30 @@ def _fleet_file(store: SqliteStore) -> str:
     return shlex.quote(source) + ("" if is_usual else f" --db {shlex.quote(str(store.path))}")
 
 
-def peek(db: str | None) -> SqliteStore:
-    """Open a log for reading. Raises ``BadInput``."""
+def peek(db: str | None, at: str | None = None) -> SqliteStore:
+    """Open a log for reading, as it was ``at`` a position if one is named. Raises ``BadInput``."""
+    path = find_log(db)
     try:
-        return SqliteStore.peek(find_log(db))
+        if at is None:
+            return SqliteStore.peek(path)
+        with SqliteStore.peek(path) as store:
+            seq = position(store, at, time.time_ns() // 1_000_000)
+        return PastStore.at(path, seq)
     except NotAStore as error:
         raise BadInput(str(error)) from error
+
+
+def now_ms(store: SqliteStore) -> int:
+    """Return the time of a log that is read, in Unix milliseconds: the time of its last entry for the past."""
+    return time.time_ns() // 1_000_000 if store.past is None else store.past[1]
+
+
+def then(store: SqliteStore) -> str:
+    """Return in words of which moment a log is; empty for a log as it is now."""
+    if store.past is None:
+        return ""
+    seq, at_ms = store.past
+    return f"as it was after entry {seq}, {moment(at_ms)}"
 
 
 def fold(store: SqliteStore) -> Ledger:
@@ -185,8 +205,9 @@ def _further(loaded: Loaded, ledger: Ledger) -> Iterator[Decision]:
     """Fold the entries that a snapshot does not have. Raises ``BadInput`` as ``fold`` does."""
     try:
         entries = iter(loaded.entries)
-        first = list(islice(entries, 1))
-        _must_be_of_a_fleet(first)
+        first = list(islice(entries, 100))
+        if not ledger.aggregates:
+            must_be_of_a_fleet(first)
         yield from ledger.fold(chain(first, entries))
     except Busy:
         raise
@@ -200,14 +221,14 @@ def decisions_as_they_come(store: SqliteStore, ledger: Ledger, is_over: Callable
         yield from decisions(store, ledger)
         if is_over(ledger):
             return
-        sleep(LOOK_S)
+        time.sleep(LOOK_S)
 
 
 def decisions(store: SqliteStore, ledger: Ledger) -> Iterator[Decision]:
     """Fold the further entries of a log into a ledger, one by one. Raises ``BadInput`` as ``fold`` does."""
     try:
-        entries = anyio.run(store.read_on, sum(each.version for each in ledger.aggregates.values()))
-        _must_be_of_a_fleet(entries)
+        entries = anyio.run(store.read_on, ledger.entries)
+        must_be_of_a_fleet(entries)
         yield from ledger.fold(entries)
     except Busy:
         raise
@@ -215,12 +236,12 @@ def decisions(store: SqliteStore, ledger: Ledger) -> Iterator[Decision]:
         raise BadInput(str(error)) from error
 
 
-def _must_be_of_a_fleet(entries: Sequence[Entry]) -> None:
+def must_be_of_a_fleet(entries: Sequence[Entry]) -> None:
     """Raise ``BadInput`` for a log of another system, which these commands cannot read."""
     streams = sorted({each.stream for each in entries})
     known = ", ".join([*map(repr, streams[:3]), *(["..."] if streams[3:] else [])])
     if streams and not any(stream.partition("/")[0] in system.aggregates for stream in streams):
         raise BadInput(
             f"this is not the log of a fleet; its aggregates are {known}; "
-            "read it with its own system, in Python: Ledger(system).fold(await store.read()), see docs/extending.md"
+            "name its own system before it, as lifefold log MODULE:SYSTEM LOG, see docs/flight-recorder.md"
         )

@@ -31,7 +31,14 @@ def searched(
 
     try:
         with shown(target.name) as progress:
-            report = check(target.subject, opening=target.opening, bounds=bounds, crashes=crashes, tell=progress)
+            report = check(
+                target.subject,
+                opening=target.opening,
+                begin=target.begin,
+                bounds=bounds,
+                crashes=crashes,
+                tell=progress,
+            )
         if not target.module:
             report = msgspec.structs.replace(report, target=target.name)
     except ValueError as error:

@@ -11,7 +11,7 @@ import msgspec
 
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, question
-from lifefold.core.kernel import Event, LifecycleEvent, Reaction, describe, journal, replace
+from lifefold.core.kernel import ENGINE, Event, LifecycleEvent, Reaction, RulesChanged, describe, journal
 from lifefold.core.lifecycles import session, session_limits, task
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.cli.wording import clock_time, moment, spent
@@ -50,6 +50,13 @@ def happenings(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
         is_move = transition.before is not None and transition.entered is not None
         cause = _reason(transition.event, reaction) or _cause(transition.event, event)
         yield Happening(event, in_plain_words(cause), is_move)
+
+
+def rules_changed(event: RulesChanged, at_ms: int) -> Happening:
+    """Return a change of the rules as a line between transitions."""
+    about = {"event": "RulesChanged", "aggregate": ENGINE}
+    known = LifecycleEvent(at_ms / 1_000, "rules", ENGINE, event.before, event.now, "engine", metadata=about)
+    return Happening(known, "RulesChanged", is_move=False)
 
 
 def moves(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
@@ -129,7 +136,7 @@ def _of_program(
 
 def _exited(event: session.SessionExited) -> str:
     """Return the end of a session, with its conversation and its cost, or the total of the conversation."""
-    bare = replace(event, usage=session.Usage(), conversation="", is_total=False, messages=0)
+    bare = session.SessionExited(event.outcome)
     outcome = event.outcome
     ended = _limited(outcome) if isinstance(outcome, session.Limited) else _bare(describe(bare))
     total = " in the whole conversation" if event.is_total else ""

@@ -10,13 +10,14 @@ files are named.
 
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace as replace_struct
 
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.lifecycles.task import State
@@ -32,6 +33,12 @@ from lifefold.interpreters.worktrees.salvage import salvage_name
 SHORT: Final = 10
 """The characters of a commit in a sentence."""
 
+MOST_PATHS: Final = 1_000
+"""The most files to which a comparison of two attempts is limited; with more of them, all files are compared."""
+
+NO_PATH: Final = ".git"
+"""A path that no commit has: a comparison of it alone is empty."""
+
 _LIMITS: Final = replace(GIT_LIMITS, timeout_ms=60_000, grace_ms=0)
 _DIFF: Final = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
 
@@ -42,6 +49,8 @@ class Changes(msgspec.Struct, frozen=True):
     ``kind`` is ``merge``, ``ready``, ``parked``, ``worktree``, ``salvage`` or ``branch``.
     ``base`` and ``head`` are commits; ``head`` is empty for a worktree, whose files are compared. ``branch`` is the
     short name of the claim's branch, or of the ready branch. ``said`` says in a sentence what is compared.
+
+    Only ``paths`` are compared; without any, all files are.
     """
 
     task: str
@@ -52,6 +61,7 @@ class Changes(msgspec.Struct, frozen=True):
     head: str
     branch: str
     worktree: str = ""
+    paths: tuple[str, ...] = ()
 
 
 class NoChangesError(Exception):
@@ -84,6 +94,48 @@ class Repository:
             raise NoChangesError(_nothing(of))
         return found
 
+    async def of_attempt(self, of: FleetTask, attempt: int, claims: Sequence[int]) -> Changes:
+        """Return the work of one attempt at a task, of which ``claims`` has the claims, the last one first.
+
+        Raises ``NoChangesError`` if nothing is left of it, or git cannot read it.
+        """
+        found: Changes | None = None
+        try:
+            for epoch in claims:
+                found = found or await self._of_claim(Claim(self._fleet, of.id, epoch))
+        except (GitError, WorkplaceError, OSError) as error:
+            raise NoChangesError(f"git cannot read attempt {attempt} at {of.id}: {error}") from error
+        if found is None:
+            raise NoChangesError(
+                f"no work of attempt {attempt} at {of.id} is left: neither in a worktree nor on a branch"
+            )
+        return replace_struct(found, said=f"attempt {attempt}, {found.said}")
+
+    async def since(self, of: Changes, attempt: int, before: Changes) -> Changes:
+        """Return the work against that of another attempt, in the files that either has changed.
+
+        Other changes of the target branch between both attempts are left out. Raises ``NoChangesError`` while the other
+        attempt is worked at, and if git cannot read it.
+        """
+        if not before.head:
+            raise NoChangesError(
+                f"attempt {attempt} at {of.task} has no commit yet: its files are in {before.worktree}"
+            )
+        try:
+            names = sorted({*await self._names(of), *await self._names(before)})
+        except (GitError, WorkplaceError, OSError) as error:
+            raise NoChangesError(f"git cannot compare the attempts at {of.task}: {error}") from error
+        paths = () if len(names) > MOST_PATHS else tuple(names) or (NO_PATH,)
+        said = f"{of.said.partition(' against ')[0]} against attempt {attempt} ({before.head[:SHORT]})"
+        return replace_struct(of, base=before.head, said=said, paths=paths)
+
+    async def _names(self, of: Changes) -> tuple[str, ...]:
+        """Return the names of the changed files; a renamed file has both."""
+        async with self._compared(of) as (git, way):
+            heads = (of.head,) if of.head else ()
+            query = ("diff", "--no-ext-diff", "--name-only", "--no-renames", "-z", of.base, *heads, "--")
+            return (await git.run(*query, *_literal(of.paths), way=way)).names
+
     async def diff(self, of: Changes, *options: str) -> bytes:
         """Return the difference in git's format; with ``--stat`` among the options, its summary.
 
@@ -92,7 +144,7 @@ class Repository:
         try:
             async with self._compared(of) as (git, way):
                 heads = (of.head,) if of.head else ()
-                text = (await git.run(*_DIFF, *options, of.base, *heads, "--", way=way)).text
+                text = (await git.run(*_DIFF, *options, of.base, *heads, "--", *_literal(of.paths), way=way)).text
         except (GitError, WorkplaceError, OSError) as error:
             raise NoChangesError(f"git cannot compare the work at {of.task}: {error}") from error
         return f"{text}\n".encode("utf-8", "surrogateescape") if text else b""
@@ -103,10 +155,7 @@ class Repository:
         for folder in (before, after):
             folder.mkdir()
         try:
-            async with self._compared(of) as (git, way):
-                heads = (of.head,) if of.head else ()
-                query = ("diff", "--no-ext-diff", "--name-only", "--no-renames", "-z", of.base, *heads, "--")
-                names = (await git.run(*query, way=way)).names
+            names = await self._names(of)
             await self._write(of.base, names, before)
             if of.head:
                 await self._write(of.head, names, after)
@@ -224,6 +273,10 @@ class Repository:
                 there = (await git.run("ls-files", "-z", "--", *(f":(literal){each}" for each in some), way=way)).names
                 given = b"".join(name.encode("utf-8", "surrogateescape") + b"\0" for name in there)
                 await git.run("checkout-index", "-z", "--stdin", way=replace(way, given=given))
+
+
+def _literal(paths: Sequence[str]) -> Iterator[str]:
+    return (f":(top,literal){each}" for each in paths)
 
 
 def _copy(worktree: Path, names: tuple[str, ...], into: Path) -> None:

@@ -1,6 +1,7 @@
 """The difference that the work at a task makes, with the output of its verification, as one value."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -23,10 +24,39 @@ class Difference(msgspec.Struct, frozen=True):
     verifications: tuple[Verification, ...] = ()
 
 
-async def patch(store: SqliteStore, task: FleetTask, options: Sequence[str] = ()) -> tuple[Changes, bytes]:
+class Attempts(msgspec.Struct, frozen=True):
+    """Which work at a task is compared, and with what: 0 is its present work, and its base.
+
+    ``claims`` has the claims of both attempts, each the last one first.
+    """
+
+    attempt: int = 0
+    since: int = 0
+    claims: Mapping[int, Sequence[int]] = {}
+
+
+PRESENT: Final = Attempts()
+"""The present work at a task, against its base."""
+
+
+async def compared(repository: Repository, task: FleetTask, of: Attempts = PRESENT) -> Changes:
+    """Return what is compared. Raises ``NoChangesError``."""
+    if of.attempt:
+        changes = await repository.of_attempt(task, of.attempt, of.claims.get(of.attempt, ()))
+    else:
+        changes = await repository.changes(task)
+    if not of.since:
+        return changes
+    before = await repository.of_attempt(task, of.since, of.claims.get(of.since, ()))
+    return await repository.since(changes, of.since, before)
+
+
+async def patch(
+    store: SqliteStore, task: FleetTask, options: Sequence[str] = (), of: Attempts = PRESENT
+) -> tuple[Changes, bytes]:
     """Return what is compared for a task, and the difference as bytes. Raises ``NoChangesError``."""
     repository = Repository(store)
-    changes = await repository.changes(task)
+    changes = await compared(repository, task, of)
     return changes, await repository.diff(changes, *options)
 
 
@@ -36,9 +66,14 @@ async def verified(store: SqliteStore, task: FleetTask, changes: Changes) -> tup
 
 
 async def difference(
-    store: SqliteStore, task: FleetTask, options: Sequence[str] = (), *, with_verification: bool = False
+    store: SqliteStore,
+    task: FleetTask,
+    options: Sequence[str] = (),
+    of: Attempts = PRESENT,
+    *,
+    with_verification: bool = False,
 ) -> Difference:
     """Return the difference that the work at a task makes. Raises ``NoChangesError``."""
-    changes, text = await patch(store, task, options)
+    changes, text = await patch(store, task, options, of)
     found = await verified(store, task, changes) if with_verification else ()
     return Difference(changes, text.decode("utf-8", "replace"), found)

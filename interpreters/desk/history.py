@@ -1,5 +1,6 @@
 """The claims and the sessions of a fleet, folded over the transitions of its log."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -7,7 +8,7 @@ import msgspec
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import Reaction, Refusal, Transition, replace
-from lifefold.core.lifecycles import session, task
+from lifefold.core.lifecycles import approval, session, task
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
 
 TASK: Final = "task:"
@@ -15,6 +16,10 @@ TASK: Final = "task:"
 
 RUNNING: Final = "running"
 """The outcome of a session without a recorded end."""
+
+
+REJECTED: Final = "rejected"
+"""The outcome of a claim whose work an operator has rejected, or has not approved in time."""
 
 
 class SessionRecord(msgspec.Struct, frozen=True):
@@ -42,7 +47,7 @@ class SessionRecord(msgspec.Struct, frozen=True):
 class ClaimRecord(msgspec.Struct, frozen=True):
     """A claim of a task. ``handed``: the agent was only to verify or to merge work that was done already.
 
-    ``outcome`` is the state of the task at the claim's end, empty until then.
+    ``outcome`` is the state of the task at the claim's end, empty until then. It becomes ``rejected`` with the work.
     """
 
     number: int
@@ -54,23 +59,66 @@ class ClaimRecord(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class Claims:
+    """The claims of all tasks, up to any position of the log. One thread adds; any thread reads."""
+
+    def __init__(self) -> None:
+        """Begin without claims."""
+        self._found: Final[dict[str, list[tuple[int, ClaimRecord]]]] = {}
+        """By task the claims as they became, each with the position of the entry that made it so."""
+
+    def observe(self, aggregate: str, reaction: Reaction, seq: int = 0) -> None:
+        """Add the transitions of the entry at a position."""
+        for transition in reaction.transitions if aggregate == board.NAME else ():
+            if transition.entity.startswith(TASK):
+                self._note(self._found.setdefault(transition.entity.removeprefix(TASK), []), transition, seq)
+
+    def of(self, name: str, until: int | None = None) -> tuple[ClaimRecord, ...]:
+        """Return the claims of a task as they were at a position, or are now, the first one first."""
+        found = tuple(self._found.get(name, ()))
+        return tuple({each.number: each for seq, each in found if until is None or seq <= until}.values())
+
+    def _note(self, claims: list[tuple[int, ClaimRecord]], transition: Transition, seq: int) -> None:
+        record: fleet_task.FleetTask = transition.after.record
+        event = transition.event
+        if isinstance(event, task.Claimed):
+            handed = isinstance(event, fleet_task.Handed)
+            claims.append((seq, ClaimRecord(record.epoch, event.owner, transition.at_ms, handed=handed)))
+        elif claims and isinstance(event, approval.ApprovalRefused | approval.ApprovalExpired):
+            reason = event.reason if isinstance(event, approval.ApprovalRefused) else "it was not approved in time"
+            claims.append((seq, replace(claims[-1][1], outcome=REJECTED, reason=reason)))
+        elif claims and not (last := claims[-1][1]).ended_ms and (not record.owner or record.state in _ENDS):
+            reason = record.reason or (record.failure if record.state is task.State.FAILED else "")
+            outcome, reason = str(record.state), in_plain_words(reason)
+            claims.append((seq, replace(last, ended_ms=transition.at_ms, outcome=outcome, reason=reason)))
+
+
+def attempt_of(claims: Sequence[ClaimRecord], claim: int) -> int:
+    """Return which attempt a claim is; a claim that only verifies or merges belongs to the one before."""
+    return sum(not each.handed for each in claims if each.number <= claim)
+
+
+def claims_of_attempt(claims: Sequence[ClaimRecord], attempt: int) -> tuple[int, ...]:
+    """Return the claims of an attempt, the last one first; empty if there was no such attempt."""
+    return tuple(each.number for each in claims if attempt_of(claims, each.number) == attempt)[::-1]
+
+
 class History:
     """The sessions of all agents, and the claims of all tasks; an observer of reactions."""
 
     def __init__(self) -> None:
         """Begin an empty history."""
         self._sessions: Final[dict[tuple[str, int], SessionRecord]] = {}
-        self._claims: Final[dict[str, list[ClaimRecord]]] = {}
+        self._claims: Final = Claims()
 
     def observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         """Add the transitions of one input."""
         if not isinstance(outcome, Reaction):
             return
+        self._claims.observe(aggregate, outcome)
         kind, _, key = aggregate.partition("/")
         for transition in outcome.transitions:
-            if aggregate == board.NAME and transition.entity.startswith(TASK):
-                self._note_claim(transition.entity.removeprefix(TASK), transition)
-            elif kind == worker.KIND and transition.machine == session.machine.name:
+            if kind == worker.KIND and transition.machine == session.machine.name:
                 self._note_session(key, transition, outcome)
 
     def sessions(self, *, agent: str = "", task: str = "") -> tuple[SessionRecord, ...]:
@@ -80,7 +128,15 @@ class History:
 
     def claims(self, name: str) -> tuple[ClaimRecord, ...]:
         """Return the claims of a task, the first one first."""
-        return tuple(self._claims.get(name, ()))
+        return self._claims.of(name)
+
+    def claims_of_attempt(self, name: str, attempt: int) -> tuple[int, ...]:
+        """Return the claims of an attempt at a task, the last one first; empty if there was no such attempt."""
+        return claims_of_attempt(self.claims(name), attempt)
+
+    def attempt(self, name: str, claim: int) -> int:
+        """Return which attempt at a task a claim is; a claim that only verifies or merges belongs to the one before."""
+        return attempt_of(self.claims(name), claim)
 
     def _note_session(self, agent: str, transition: Transition, reaction: Reaction) -> None:
         record: session.Session = transition.after.record
@@ -94,18 +150,6 @@ class History:
                 word, reason = _end(transition)
                 key = (agent, known.number)
                 self._sessions[key] = replace(known, ended_ms=transition.at_ms, outcome=word, reason=reason)
-
-    def _note_claim(self, name: str, transition: Transition) -> None:
-        record: fleet_task.FleetTask = transition.after.record
-        claims, event = self._claims.setdefault(name, []), transition.event
-        if isinstance(event, task.Claimed):
-            handed = isinstance(event, fleet_task.Handed)
-            claims.append(ClaimRecord(record.epoch, event.owner, transition.at_ms, handed=handed))
-        elif claims and not claims[-1].ended_ms and (not record.owner or record.state in _ENDS):
-            reason = record.reason or (record.failure if record.state is task.State.FAILED else "")
-            claims[-1] = replace(
-                claims[-1], ended_ms=transition.at_ms, outcome=str(record.state), reason=in_plain_words(reason)
-            )
 
 
 _ENDS: Final = frozenset({task.State.CLOSED, task.State.CANCELLED, task.State.FAILED})

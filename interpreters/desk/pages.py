@@ -1,6 +1,5 @@
 """All about one task, or about one agent, on a page: values for the command line, ``--json`` and the web."""
 
-import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Final
@@ -86,7 +85,7 @@ class AgentPage(msgspec.Struct, frozen=True):
 
 async def task_page(seen: Seen, name: str) -> TaskPage:
     """Return the page of a task that the board has; ``seen`` has folded the whole log with its history."""
-    there, now_ms = seen.ledger.aggregates, time.time_ns() // 1_000_000
+    there, now_ms = seen.ledger.aggregates, seen.now_ms
     record: FleetTask = there[board.NAME].record(f"task:{name}")
     every = task_status.tasks(there)
     explained = why.explain(why.look(there, name, now_ms), seen.story)
@@ -112,17 +111,17 @@ async def task_page(seen: Seen, name: str) -> TaskPage:
         output_path=path,
         verifications=await verifications(seen.folder, name, record.epoch, secrets),
         onward=explained.onward,
-        options=(*explained.options, *_to_look(name, sessions, changes)),
+        options=(*explained.options, *_to_look(name, sessions, changes)) if seen.is_now else (),
     )
 
 
 async def agent_page(seen: Seen, name: str) -> AgentPage:
     """Return the page of an agent or a service that the log has."""
-    there, now_ms = seen.ledger.aggregates, time.time_ns() // 1_000_000
+    there = seen.ledger.aggregates
     of = there.get(f"{worker.KIND}/{name}") or there[f"{service.KIND}/{name}"]
     found = next(each for each in status.agents(there) if each.name == name)
     agent = replace(found, attempt=sum(not each.handed for each in seen.history.claims(found.task)))
-    evidence = look(seen.folder, agent)
+    evidence = look(seen.folder, agent) if seen.is_now else None
     secrets, sessions = secrets_of_log(seen.store), seen.history.sessions(agent=name)
     output, path = _last(seen, sessions, secrets)
     account = accounts.account_of(there[board.NAME], name)
@@ -133,7 +132,7 @@ async def agent_page(seen: Seen, name: str) -> AgentPage:
     return AgentPage(
         agent=agent,
         evidence=evidence,
-        looks=looks(agent, evidence if agent.processes else None, now_ms, runs=seen.store.is_written()),
+        looks=_looks(seen, agent, evidence),
         program=program,
         account="" if account is None else account.ref.partition(":")[2],
         account_state="" if account is None else str(account.state),
@@ -145,7 +144,7 @@ async def agent_page(seen: Seen, name: str) -> AgentPage:
         worktree=_worktree(seen, name),
         output=output,
         output_path=path,
-        options=tuple(_of_agent(seen, agent, asked, has_output=bool(sessions))),
+        options=tuple(_of_agent(seen, agent, asked, has_output=bool(sessions))) if seen.is_now else (),
     )
 
 
@@ -155,7 +154,16 @@ def _author(seen: Seen, of: TaskStatus) -> str:
     return claims[-1].agent if claims and of.state == State.CLOSED else ""
 
 
+def _looks(seen: Seen, agent: AgentStatus, evidence: Evidence | None) -> Looks | None:
+    """Return how an agent looks; None in the past, which has no evidence."""
+    if not seen.is_now:
+        return None
+    return looks(agent, evidence if agent.processes else None, seen.now_ms, runs=seen.store.is_written())
+
+
 async def _changes(seen: Seen, record: FleetTask) -> tuple[Changes | None, str]:
+    if not seen.is_now:
+        return None, "the past of a log has no worktrees"
     try:
         return await Repository(seen.store).changes(record), ""
     except NoChangesError as error:
@@ -164,7 +172,7 @@ async def _changes(seen: Seen, record: FleetTask) -> tuple[Changes | None, str]:
 
 def _last(seen: Seen, sessions: Sequence[SessionRecord], secrets: Secrets) -> tuple[tuple[OutputLine, ...], str]:
     """Return the last lines of the last session's output, and its file."""
-    if not sessions:
+    if not sessions or not seen.is_now:  # a file of output is that of today
         return (), ""
     output = SessionOutput(seen.folder, sessions[-1], secrets)
     if not output.is_there:
@@ -174,7 +182,7 @@ def _last(seen: Seen, sessions: Sequence[SessionRecord], secrets: Secrets) -> tu
 
 def _worktree(seen: Seen, agent: str) -> str:
     folder = seen.folder.worktrees / path_name(agent)
-    return str(folder) if agent and folder.is_dir() else ""
+    return str(folder) if agent and seen.is_now and folder.is_dir() else ""
 
 
 def _to_look(name: str, sessions: Sequence[SessionRecord], changes: Changes | None) -> tuple[why.Option, ...]:
@@ -189,10 +197,7 @@ def _of_agent(
 ) -> Sequence[why.Option]:
     """Return the commands that an operator can give about an agent."""
     name = agent.name
-    found: list[why.Option] = []
-    for each in asked:
-        found.append(why.Option("approve" if each.is_permission else "answer", each.name, "it is told so, and goes on"))
-        found.append(why.Option("reject", each.name, "it is told so, and goes on without it"))
+    found = [option for each in asked for option in why.of_question(each)]
     is_gone = agent.state in {"Stopped", "stopped"} or board.finished(seen.ledger.aggregates[board.NAME])
     if not is_gone and agent.desired_state == desired_state.State.PAUSE:
         found.append(why.Option("resume", name, "it goes on"))

@@ -15,9 +15,8 @@ from typing import Final
 
 import msgspec
 
-from lifefold.interpreters.fleet_runner.specs import write_whole
 from lifefold.interpreters.processes import ProcessIdentity, identify, is_alive
-from lifefold.interpreters.processes.private import make_private
+from lifefold.interpreters.processes.private import make_private, write_whole
 
 ENTRY_BYTES: Final = 65_536
 """The most bytes that are read of a file."""

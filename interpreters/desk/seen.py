@@ -1,5 +1,6 @@
 """A fleet as its log has it, with what is folded beside the aggregates: sessions, claims, costs, one task's history."""
 
+import time
 from typing import Final
 
 from lifefold.core.fleet import system
@@ -19,6 +20,9 @@ class Seen:
     def __init__(self, store: SqliteStore, name: str = "") -> None:
         """Begin before the first entry; the history of the task ``name`` is told."""
         self.store: Final = store
+        self.is_now: Final = store.past is None
+        """Whether the log is read as it is now, and not as it was."""
+        self.now_ms: Final = time.time_ns() // 1_000_000 if store.past is None else store.past[1]
         self.folder: Final = FleetFolder(store.path)
         self.ledger: Final = Ledger(system)
         self.history: Final = History()

@@ -117,8 +117,8 @@ class Activities:
         return UnfinishedActivityError(message)
 
     def _is_current(self, key: Key) -> bool:
-        part = self._host.ledger.aggregates[key.aggregate].entities[key.ref].find(key.slot)
-        return part is not None and part.generation == key.generation
+        entity = self._host.ledger.aggregates[key.aggregate].entities[key.ref]
+        return entity.find(key.slot, generation=key.generation) is not None
 
     async def _fail(self, key: Key, context: "RunningActivity", error: Exception) -> Then | None:
         """Apply the error policy of a handler that has raised. Return None if the handler is tried again."""

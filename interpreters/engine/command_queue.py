@@ -17,6 +17,7 @@ from lifefold.interpreters.engine.clock import WallClock
 from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.engine.ledger import Ledger
 from lifefold.interpreters.engine.log_writer import Accepted, LogWriter
+from lifefold.interpreters.engine.seam import Undone, must_suit
 from lifefold.interpreters.engine.snapshots import load
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Busy, Locked, SqliteStore
@@ -45,8 +46,11 @@ class CommandQueue:
         """Store commands for aggregates, and return their answers in order; None for one without an answer in time.
 
         A crash stores all commands, or none. A command without an answer stays in the log, and the next writer decides
-        on it.
+        on it. Raises ``LogMismatchError`` if there is no runner, and the rules of this process cannot go on with those
+        of the log. Nothing is stored then.
         """
+        if not self._store.is_written():
+            await self._must_suit()
         numbers = await self._store.submit_all([(aggregate, encode(envelope)) for aggregate, envelope in commands])
         answers: dict[int, str] = {}
         with anyio.move_on_after(timeout_s):
@@ -59,16 +63,28 @@ class CommandQueue:
                     await anyio.sleep(PAUSE_S)
         return [answers.get(number) for number in numbers]
 
+    async def _must_suit(self) -> None:
+        rules = rules_version(self._system)
+        if self._store.newest_rules() not in {None, rules}:
+            ledger = Ledger(self._system, rules=rules)
+            must_suit(ledger, await self._folded(ledger, self._store))
+
+    async def _folded(self, ledger: Ledger, store: SqliteStore) -> Undone:
+        """Fold a log into a ledger, and return what the log owes."""
+        undone, loaded = Undone(await store.performed()), await load(ledger, store)
+        undone.untold.update(((sender, tell.aggregate, tell.ordinal), tell) for sender, tell in loaded.untold)
+        for decision in ledger.fold(loaded.entries):
+            undone.observe(decision)
+        return undone
+
     async def _decide(self, log: Path) -> None:
         """Decide on all stored commands as the writer; do nothing if another process is, or the log is busy."""
         try:
             with SqliteStore.open(log, patient=False) as store:
-                ledger = Ledger(self._system)
-                ledger.rules = rules_version(self._system)
-                loaded = await load(ledger, store)
-                for _ in ledger.fold(loaded.entries):
-                    pass
+                ledger = Ledger(self._system, rules=rules_version(self._system))
+                must_suit(ledger, await self._folded(ledger, store))
                 writer = LogWriter(ledger, store, WallClock(), accepted=self._accepted)
+                await writer.change_rules()
                 await writer.commit(self._adapted(ledger, await writer.commands()))
         except (Locked, Busy):
             return

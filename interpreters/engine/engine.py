@@ -27,6 +27,7 @@ from lifefold.core.kernel import (
     System,
     replace,
 )
+from lifefold.core.kernel.codec import ForgottenEffect
 from lifefold.core.kernel.shown import counted, shown
 from lifefold.core.kernel.snapshot import must_recover
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
@@ -34,12 +35,12 @@ from lifefold.interpreters.engine.activities import Activities
 from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.effect_queue import EffectQueue
 from lifefold.interpreters.engine.failures import Failures, OnError
-from lifefold.interpreters.engine.forgotten import must_be_known
 from lifefold.interpreters.engine.inputs import Input, abandoned
 from lifefold.interpreters.engine.interpreter import EffectContext, Interpreter
 from lifefold.interpreters.engine.ledger import Decision, Ledger
 from lifefold.interpreters.engine.log_writer import LogWriter
 from lifefold.interpreters.engine.misuse import Stage, must_be
+from lifefold.interpreters.engine.seam import Undone, must_suit
 from lifefold.interpreters.engine.snapshots import SnapshotTaker, load
 from lifefold.interpreters.engine.timers import Timers
 from lifefold.interpreters.rules import rules_version
@@ -148,7 +149,7 @@ class Engine:
     async def load(self) -> None:
         """Fold the log. A second call changes nothing.
 
-        Raises ``LogMismatchError`` if the log cannot be read, or owes work that this program has forgotten.
+        Raises ``LogMismatchError`` if the log cannot be read, or if these rules cannot go on with those of the log.
         """
         if self._stage is not Stage.NEW:
             return
@@ -160,16 +161,17 @@ class Engine:
         self._snapshots.begin(loaded)
         for stream, envelope in loaded.failures:
             self.failures.note(stream, envelope)
+        undone = Undone(performed)
         for decision in self.ledger.fold(loaded.entries):
-            stream, version = decision.entry.stream, decision.entry.version
-            for index, requested in enumerate(decision.reaction.effects):
-                if not isinstance(requested.effect, _WITHOUT_RECORD) and version > performed.get(stream, 0):
-                    context = EffectContext(decision.reaction.aggregate, requested.entity, version, index)
-                    self._owed.append((stream, requested, context))
-            self.failures.note(stream, decision.envelope)
+            undone.observe(decision)
+            self.failures.note(decision.entry.stream, decision.envelope)
             self._snapshots.note(decision)
-        untold = self._snapshots.untold.values()
-        must_be_known(self.aggregates, [*untold, *(requested.effect for _, requested, _ in self._owed)])
+        # The snapshot has older messages, and knows which of them are accepted.
+        undone.untold.clear()
+        undone.untold.update(self._snapshots.untold)
+        must_suit(self.ledger, undone)
+        # What is still forgotten here is declared as removed.
+        self._owed.extend(each for each in undone.owed if not isinstance(each[1].effect, ForgottenEffect))
         self._stage = Stage.LOADED
 
     def resume(self) -> None:
@@ -212,14 +214,14 @@ class Engine:
 
     async def answered(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
         """Queue an input that has its own timestamp, and return its outcome as ``send`` does."""
-        given = Input(aggregate, envelope, awaited=True)
+        done = anyio.Event()
+        given = Input(aggregate, envelope, done=done)
         if self._stage is Stage.ENDED:
             return abandoned(envelope)
         self._awaited.add(given)
         self._put(given)
-        assert given.done is not None  # noqa: S101 - made so above
         try:
-            await given.done.wait()
+            await done.wait()
         finally:
             self._awaited.discard(given)
         assert given.outcome is not None  # noqa: S101 - set before done
@@ -265,6 +267,7 @@ class Engine:
         """
         must_be("run", self._stage, Stage.NEW, Stage.LOADED, Stage.RESUMED)
         await self.load()
+        await self._writer.change_rules()
         self.resume()
         self._stage = Stage.RUNNING
         async with anyio.create_task_group() as tasks:

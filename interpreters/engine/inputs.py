@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 import anyio
+import msgspec
 
 from lifefold.core.kernel import Envelope, Reaction, Refusal
 from lifefold.interpreters.engine.clock import Clock
@@ -11,18 +12,17 @@ from lifefold.interpreters.engine.failures import Failures
 from lifefold.interpreters.engine.ledger import Ledger
 
 
-class Input:
-    """An envelope in the engine's queue, and its outcome."""
+class Input(msgspec.Struct, eq=False):
+    """An envelope in the engine's queue, and its outcome.
 
-    __slots__ = ("aggregate", "command", "done", "envelope", "outcome")
+    ``command`` is the number of the operator command that contained it, or 0. ``done`` is set with the outcome.
+    """
 
-    def __init__(self, aggregate: str, envelope: Envelope, command: int = 0, *, awaited: bool = False) -> None:
-        """Address an envelope. ``command`` is the number of the operator command that contained it, or 0."""
-        self.aggregate = aggregate
-        self.envelope = envelope
-        self.command = command
-        self.done = anyio.Event() if awaited else None
-        self.outcome: Reaction | Refusal | None = None
+    aggregate: str
+    envelope: Envelope
+    command: int = 0
+    done: anyio.Event | None = None
+    outcome: Reaction | Refusal | None = None
 
     def settle(self, outcome: Reaction | Refusal) -> None:
         """Set the outcome, and wake the task that waits for it."""

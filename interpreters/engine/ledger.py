@@ -8,12 +8,13 @@ is ahead of the log and must be discarded.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import msgspec
 
 from lifefold.core.kernel import (
+    ENGINE,
     ActivityEnded,
     Aggregate,
     Codec,
@@ -22,6 +23,7 @@ from lifefold.core.kernel import (
     Outcomes,
     Reaction,
     Refusal,
+    RulesChanged,
     RunnerRecovered,
     System,
     TimerFired,
@@ -32,7 +34,7 @@ from lifefold.core.kernel import (
     written,
 )
 from lifefold.core.kernel.snapshot import Snapshots
-from lifefold.interpreters.store import Entry
+from lifefold.interpreters.store import Entry, SnapshotPlace
 
 
 class LogMismatchError(Exception):
@@ -67,10 +69,20 @@ class Ledger:
         """
         self.system: Final = system
         self.rules = rules
-        self.codec: Final = codec or Codec(system)
+        self.codec: Final = codec or _codec_of(system)
         self._outcomes: Final = Outcomes(self.codec)
         self.aggregates: Final[dict[str, Aggregate]] = {}
+        self.entries = 0
+        """The number of entries up to now, those about the log itself among them."""
+        self.newest_rules = ""
+        """The version of the rules that decided the newest entry."""
+        self.only_folded = 0
+        """The number of entries that ``verify`` has folded, because other rules decided them."""
         self.last_ms = 0
+        self.of_engine = 0
+        """The number of entries about the log itself."""
+        self._older = 0
+        """The number of entries to come that are older than the newest one of a snapshot."""
         self._keys: Final[set[tuple[str, str]]] = set()
 
     @cached_property
@@ -78,13 +90,14 @@ class Ledger:
         """Writes and reads snapshots of the aggregates."""
         return Snapshots(self.system, self.codec)
 
-    def begin(self, aggregates: Iterable[Aggregate], last_ms: int) -> None:
-        """Start with the aggregates of a snapshot; the newest of their entries has the time ``last_ms``.
+    def begin(self, aggregates: Iterable[Aggregate], at: SnapshotPlace, entries: int, of_engine: int) -> None:
+        """Start with the aggregates of a snapshot, which has this number of entries, and of entries about the log.
 
         The keys of their inputs are unknown then: ``know`` adds those that matter.
         """
         self.aggregates.update((each.name, each) for each in aggregates)
-        self.last_ms = last_ms
+        self.last_ms, self.newest_rules, self._older = at.last_ms, at.rules, at.older
+        self.entries, self.of_engine = entries, of_engine
 
     def know(self, keys: Iterable[tuple[str, str]]) -> None:
         """Add streams and keys of earlier inputs: the same inputs are then refused as duplicates."""
@@ -94,6 +107,7 @@ class Ledger:
         """Return another ledger of the same system, with these aggregates and without the keys of their inputs."""
         other = Ledger(self.system, self.codec, rules=self.rules)
         other.aggregates.update(aggregates)
+        other.of_engine = self.of_engine
         return other
 
     def decide(self, name: str, envelope: Envelope) -> Decision | Refusal:
@@ -124,32 +138,75 @@ class Ledger:
             envelope = replace(envelope, at_ms=self.last_ms)
         if (name, envelope.key) in self._keys:
             return Refusal(envelope, "duplicate", f"{name} has taken an input with the key {envelope.key!r} already")
-        of = self.system.type_of(name)
+        before = self.aggregates.get(name) or self.system.type_of(name).start(name)
         try:
-            reaction = decide(of, self.aggregates.get(name) or of.start(name), envelope)
+            reaction = decide(self.system.type_of(name), before, envelope)
         except DecisionError as failed:
             if envelope.sender or envelope.slot or isinstance(envelope.event, _WITHOUT_SENDER):
                 raise
             return Refusal(envelope, "failed", f"{name}: {failed}")
         if isinstance(reaction, Refusal):
             return reaction
-        return Decision(envelope, self._accept(name, envelope, reaction), reaction)
+        outcome = written(before, envelope, reaction)
+        self._take(name, envelope, reaction)
+        version, wire = reaction.aggregate.version, encode(envelope)
+        entry = Entry(name, version, envelope.at_ms, envelope.key, wire, outcome, self.rules)
+        self._count(entry)
+        return Decision(envelope, entry, reaction)
+
+    @property
+    def is_at_seam(self) -> bool:
+        """Whether other rules decided the newest entry."""
+        return self.entries > 0 and self.newest_rules != self.rules
+
+    def change_rules(self, at_ms: int) -> Decision:
+        """Return the entry which says that the rules of this ledger decide from here on."""
+        event = RulesChanged(self.newest_rules, self.rules)
+        envelope = Envelope("", event, max(at_ms, self.last_ms), "engine")
+        version = self.of_engine + 1
+        return self._seam(envelope, Entry(ENGINE, version, envelope.at_ms, "", encode(envelope), b"{}", self.rules))
+
+    def _seam(self, envelope: Envelope, entry: Entry) -> Decision:
+        """Take an entry about the log itself: it changes no aggregate."""
+        self.of_engine = entry.version
+        self.last_ms = max(self.last_ms, envelope.at_ms)
+        self._count(entry)
+        return Decision(envelope, entry, Reaction(Aggregate(ENGINE, entry.version)))
+
+    def _count(self, entry: Entry) -> None:
+        self.entries += 1
+        if self._older:
+            self._older -= 1
+        else:
+            self.newest_rules = entry.rules
 
     def fold(self, entries: Iterable[Entry]) -> Iterator[Decision]:
         """Fold the entries of a log, one by one. Raises ``LogMismatchError`` where an entry cannot be read."""
         return (self._again(entry) for entry in entries)
 
     def verify(self, entries: Iterable[Entry]) -> Iterator[Decision]:
-        """Decide on the inputs of a log again, one by one. The rules that wrote the log must be these.
+        """Decide on the inputs of a log again, one by one; fold those on which other rules decided.
 
-        Raises ``LogMismatchError`` where a decision differs from the written one.
+        A ledger without a version of its rules decides on all. Raises ``LogMismatchError`` where a decision differs
+        from the written one. ``only_folded`` counts the entries that are folded.
         """
-        return (self._decided_again(entry) for entry in entries)
+        return (self._verified(entry) for entry in entries)
+
+    def _verified(self, entry: Entry) -> Decision:
+        if entry.stream == ENGINE:
+            return self._again(entry)
+        if self.rules and entry.rules != self.rules:
+            self.only_folded += 1
+            return self._again(entry)
+        return self._decided_again(entry)
 
     def _again(self, entry: Entry) -> Decision:
         """Make the reaction of an entry again."""
         name = entry.stream
         envelope = self._read(entry)
+        if name == ENGINE:
+            self._must_follow(entry, self.of_engine + 1)
+            return self._seam(envelope, entry)
         of = self.system.type_of(name)
         before = self.aggregates.get(name) or of.start(name)
         self._must_follow(entry, before.version + 1)
@@ -159,6 +216,7 @@ class Ledger:
             message = f"{_where(entry)}: {error}"
             raise LogMismatchError(message) from error
         self._take(name, envelope, reaction)
+        self._count(entry)
         return Decision(envelope, entry, reaction)
 
     def _decided_again(self, entry: Entry) -> Decision:
@@ -194,15 +252,8 @@ class Ledger:
             message = f"{_where(entry)}: the entry before it is missing"
             raise LogMismatchError(message)
 
-    def _accept(self, name: str, envelope: Envelope, reaction: Reaction) -> Entry:
-        """Make a decision the present state, and return its entry."""
-        before = self.aggregates.get(name) or self.system.type_of(name).start(name)
-        outcome = written(before, envelope, reaction)
-        self._take(name, envelope, reaction)
-        version = reaction.aggregate.version
-        return Entry(name, version, envelope.at_ms, envelope.key, encode(envelope), outcome, self.rules)
-
     def _take(self, name: str, envelope: Envelope, reaction: Reaction) -> None:
+        """Make a decision the present state."""
         self.aggregates[name] = reaction.aggregate
         self.last_ms = max(self.last_ms, envelope.at_ms)
         if envelope.key:
@@ -211,6 +262,11 @@ class Ledger:
     def record(self, name: str, ref: str) -> Any:
         """Return the record of an entity. Raises ``KeyError`` if there is none."""
         return self.aggregates[name].record(ref)
+
+
+@lru_cache(maxsize=8)  # a process has many readers of the logs of one system, and a codec is slow to make
+def _codec_of(system: System) -> Codec:
+    return Codec(system)
 
 
 def _where(entry: Entry) -> str:

@@ -88,6 +88,11 @@ class LogWriter:
         else:
             yield Input(command.stream, replace(envelope, at_ms=self._clock.now_ms()), command.id)
 
+    async def change_rules(self) -> None:
+        """Record the version of the rules that decide from here on, if other rules decided the newest entry."""
+        if self._ledger.is_at_seam:
+            await self._store.append(Batch((self._ledger.change_rules(self._clock.now_ms()).entry,)))
+
     async def commit(
         self, inputs: Iterable[Input], performed: Mapping[str, int] = _NOTHING, snapshot: Snapshot | None = None
     ) -> list[Decided]:

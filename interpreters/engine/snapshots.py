@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from lifefold.core.kernel import Aggregate, Envelope, RunnerRecovered, UnreadableEntry
+from lifefold.core.kernel import ENGINE, Aggregate, Envelope, RunnerRecovered, UnreadableEntry
 from lifefold.core.kernel.snapshot import Kept, Restored, has_forgotten
 from lifefold.effects import Tell
 from lifefold.interpreters.engine.ledger import Decision, Ledger, LogMismatchError
@@ -64,7 +64,8 @@ async def load(ledger: Ledger, store: EventStore, *, sampled: bool = False) -> L
         _logger.warning("the snapshot is dropped, and the log is folded from its first entry: %s", error)
         await store.drop_snapshot()
         resumption, restored = await store.resumed(form), []
-    ledger.begin((each.aggregate for each in restored), resumption.last_ms)
+    of_engine = sum(part.version for part in resumption.parts if part.stream == ENGINE)
+    ledger.begin((each.aggregate for each in restored), resumption.at, resumption.count, of_engine)
     return Loaded(
         {each.aggregate.name: each.aggregate.version for each in restored},
         [(each.aggregate.name, tell) for each in restored for tell in each.untold],
@@ -89,7 +90,7 @@ def _restored(ledger: Ledger, parts: Sequence[SnapshotPart]) -> Iterator[Restore
     archived: dict[str, dict[str, bytes]] = {}
     for part in parts:
         if not part.ref:
-            if part.version:
+            if part.version and part.stream != ENGINE:
                 heads[part.stream] = part.data
         elif part.ref != NOTES:
             (live if part.is_live else archived).setdefault(part.stream, {})[part.ref] = part.data
@@ -143,6 +144,8 @@ class SnapshotTaker:
     def note(self, decision: Decision) -> None:
         """Take a decision into account that is in the log."""
         name, envelope, reaction = decision.entry.stream, decision.envelope, decision.reaction
+        if name == ENGINE:
+            return
         self._news += 1
         self._changed.setdefault(name, set()).update(reaction.changed)
         if type(envelope.event) is RunnerRecovered:
@@ -180,6 +183,8 @@ class SnapshotTaker:
     def _changed_parts(
         self, is_quiet: Callable[[str], bool], failures: Callable[[Aggregate], Iterable[Envelope]]
     ) -> Iterator[SnapshotPart]:
+        if self._ledger.of_engine:
+            yield SnapshotPart(ENGINE, "", b"", version=self._ledger.of_engine)
         for name in list(self._changed):
             aggregate, refs = self._ledger.aggregates[name], self._changed[name]
             if is_quiet(name) and self._ledger.snapshots.can_keep(name) and not has_forgotten(aggregate, refs):

@@ -15,8 +15,9 @@ from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.dispatch.task_index import work_of
 from lifefold.core.fleet.system import board, plan_change, worker
 from lifefold.core.fleet.worker import desired_state
-from lifefold.core.kernel import Created, Reaction, RunnerRecovered, Transition
+from lifefold.core.kernel import Created, Reaction, RulesChanged, RunnerRecovered, Transition
 from lifefold.core.lifecycles import approval, task
+from lifefold.effects import BuildPrompt
 from lifefold.interpreters.explain.chronicle_words import (
     OPERATOR,
     SESSION,
@@ -58,6 +59,8 @@ class Chronicle:
         self._attempts: Final = Counter(attempts or {})
         self._is_held = False
         self._is_over = False
+        self._busy: Final[set[tuple[str, str]]] = set()
+        """The entities with an activity that nothing has ended yet; an idle agent builds a prompt all the time."""
 
     def told(self, aggregate: str, reaction: Reaction) -> Iterator[tuple[News, Sequence[Transition]]]:
         """Yield the lines of one input, each with the transitions that it is about."""
@@ -66,6 +69,7 @@ class Chronicle:
         if len(created) > 1:
             said = f"begins with {count(len(created), 'task')}"
             yield News(created[0].at_ms, "the plan", said, _by(created[0].actor)), created
+        self._note_activities(aggregate, steps)
         for step in steps:
             news = None if len(created) > 1 and _is_new_task(step) else self._of(aggregate, reaction, step)
             if news is not None:
@@ -77,12 +81,31 @@ class Chronicle:
     def recovered(self, event: RunnerRecovered, at_ms: int) -> News | None:
         """Tell that a runner recovers the board; None if the one before it has left in the ordinary way.
 
-        Commands may have been given to the log in the meantime.
+        Commands may have been given to the log in the meantime. A runner that only waited, and left, has interrupted
+        nothing; the log does not tell its end from a death.
         """
         if self._is_held:
             return None
+        if not self._busy:
+            return News(at_ms, "the runner", f"goes on; the last entry was {duration(event.down_ms)} old")
         said = f"goes on after one that has died; the last entry was {duration(event.down_ms)} old"
         return News(at_ms, "the runner", said, mood=Mood.FAILED)
+
+    @staticmethod
+    def rules_changed(event: RulesChanged, at_ms: int) -> News:
+        """Tell that other rules decide from here on."""
+        before = event.before or "unnamed"
+        return News(
+            at_ms, "the rules", f"changed from version {before} to {event.now}; the past stays as it was decided"
+        )
+
+    def _note_activities(self, aggregate: str, steps: Sequence[Transition]) -> None:
+        for step in steps:
+            of = (aggregate, step.entity)
+            if any(not isinstance(each.activity, BuildPrompt | None) for each in step.after.running):
+                self._busy.add(of)
+            else:
+                self._busy.discard(of)
 
     def _of(self, aggregate: str, reaction: Reaction, step: Transition) -> News | None:
         """Return what a transition tells; a command of an operator without words is told by its name."""

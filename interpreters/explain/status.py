@@ -18,11 +18,11 @@ from lifefold.core.fleet.dispatch.task_index import work_of
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question, stall_detector, supervisor
-from lifefold.core.fleet.worker.appearance import Appearance, appearance
 from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 from lifefold.core.lifecycles import process, session
 from lifefold.effects.service import Source
 from lifefold.effects.session import RunSession
+from lifefold.interpreters.explain.appearance import Appearance, appearance
 from lifefold.interpreters.explain.conversing import conversing
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.task_status import TaskStatus

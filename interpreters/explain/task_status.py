@@ -9,7 +9,7 @@ from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.system import board, plan_change
 from lifefold.core.kernel import Aggregate, Entity, replace
 from lifefold.core.lifecycles import task
-from lifefold.interpreters.explain import words
+from lifefold.interpreters.explain import questions, words
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.timers import Timer, next_timer
 
@@ -22,7 +22,8 @@ class TaskStatus(msgspec.Struct, frozen=True):
     ``timer`` is its next timer: a retry, or the end of the wait for an approval or for subtasks. It is a part of
     ``parent``, and blocked by ``blocked_by``. An agent needs the trust ``level`` to take it, and ``merges`` to merge it
     unseen; empty is any level. ``removed``: a plan change has removed it, so that it is not counted. A closed task is
-    counted all the same, because its work is done. ``branch`` is its ready branch, if it has one.
+    counted all the same, because its work is done. ``branch`` is its ready branch, if it has one. ``asks`` are the
+    names of the questions of its agent that wait for an operator.
     """
 
     id: str
@@ -48,6 +49,7 @@ class TaskStatus(msgspec.Struct, frozen=True):
     removed: bool = False
     held_up: str = ""
     branch: str = ""
+    asks: tuple[str, ...] = ()
 
     @property
     def is_retried(self) -> bool:
@@ -57,6 +59,8 @@ class TaskStatus(msgspec.Struct, frozen=True):
     @property
     def in_words(self) -> str:
         """Its state in the words of the screens."""
+        if self.asks:
+            return words.ASKING
         return words.of_task(self.state, retried=self.is_retried, attempts=self.attempts)
 
 
@@ -114,7 +118,21 @@ def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
     found = [task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id))]
     found = [_removed(each) if each.id in gone else each for each in found]
     every = {each.id: each for each in found}
-    return tuple(replace(each, held_up=_held_up(each, every)) for each in found)
+    asks = _asks(aggregates)
+    return tuple(
+        each
+        if each.state == task.State.CLOSED and each.owner not in asks
+        else replace(each, held_up=_held_up(each, every), asks=asks.get(each.owner, ()))
+        for each in found
+    )
+
+
+def _asks(aggregates: Mapping[str, Aggregate]) -> Mapping[str, tuple[str, ...]]:
+    """Return the questions that wait, by agent: an agent has one task at a time."""
+    found: dict[str, tuple[str, ...]] = {}
+    for each in questions.waiting(aggregates):
+        found[each.agent] = (*found.get(each.agent, ()), each.name)
+    return found
 
 
 def _held_up(of: TaskStatus, every: Mapping[str, TaskStatus]) -> str:

@@ -33,6 +33,8 @@ _OF_SESSIONS: Final[Mapping[str, str]] = {
     session.State.STOPPED: "stopped",
 }
 
+ASKING: Final = "asking"
+"""The state of a running task whose agent waits for an operator's answer."""
 
 _RESTS: Final = frozenset({"Pause", "Hold"})
 """The desired states in which an agent begins nothing."""
@@ -52,6 +54,11 @@ def of_agent(state: str, task: str, desired: str = "") -> str:
     """Return the state of an agent in words; one that has no task, or rests with it, is idle. A service has its own."""
     words = _OF_SESSIONS.get(state, state)
     return "idle" if words == "preparing" and (not task or desired in _RESTS) else words
+
+
+def of_lane(state: str) -> str:
+    """Return the state of a task, a session or a service in words, without what is known beside it."""
+    return OF_TASKS.get(state) or _OF_SESSIONS.get(state, state)
 
 
 def unwrapped(reason: str) -> str:

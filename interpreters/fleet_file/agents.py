@@ -1,6 +1,7 @@
 """The ``[[agents]]`` of a fleet file."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -281,7 +282,7 @@ def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table,
     limited.append((budget, caps))
     place = table.place("target") if target else ""
     services.refuse_triggers(table)
-    table.finish(programs.of_other_kinds(keys_of(AgentKeys), kind))
+    table.finish(partial(programs.of_other_kinds, keys_of(AgentKeys), kind))
     if target:
         command = python_command(target, folder)
     elif written:

@@ -10,7 +10,16 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from lifefold.core.fleet import TaskPlan
-from lifefold.interpreters.adapters import Adapter, AdapterError, Brief, Permissions, Reports, adapter_names, adapter_of
+from lifefold.interpreters.adapters import (
+    Adapter,
+    AdapterError,
+    Brief,
+    Permissions,
+    Reports,
+    adapter_names,
+    adapter_of,
+    is_adapter,
+)
 from lifefold.interpreters.adapters.adapter import Spoken
 from lifefold.interpreters.fleet_file import forms
 from lifefold.interpreters.fleet_file.command import literal, settled_command, what_is_wrong_with
@@ -32,7 +41,7 @@ def _kinds() -> tuple[str, ...]:
 
 
 def _kind(value: object) -> str | None:
-    return value if isinstance(value, str) and value in _kinds() else None
+    return value if isinstance(value, str) and (value in OWN_KINDS or is_adapter(value)) else None
 
 
 KIND: Form[str] = Form(
@@ -58,14 +67,13 @@ def refuse_kind(table: Table) -> bool:
     return True
 
 
-def of_other_kinds(keys: Mapping[str, Key[Any]], of: str) -> dict[str, str]:
-    """Return the keys that agents of the kind ``of`` do not have, each with the kinds that have it."""
-    found: dict[str, str] = {}
-    for key in keys.values():
-        has = [each for each in _kinds() if _has(key, each)]
-        if of not in has:
-            found[key.name] = f" for kind {shown(of)}; {key.name} belongs to kind {' or '.join(map(shown, has))}"
-    return found
+def of_other_kinds(keys: Mapping[str, Key[Any]], of: str, name: str) -> str:
+    """Return which kinds have a key that agents of the kind ``of`` do not have; empty if it is no key of agents."""
+    key = keys.get(name)
+    if key is None or _has(key, of):
+        return ""
+    has = " or ".join(shown(each) for each in _kinds() if _has(key, each))
+    return f" for kind {shown(of)}; {name} belongs to kind {has}"
 
 
 def _has(key: Key[Any], of: str) -> bool:

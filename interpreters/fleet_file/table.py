@@ -1,6 +1,6 @@
 """A table of a fleet file, read key by key; errors go into a report, and reading continues."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from lifefold.interpreters.fleet_file.forms import T, meant
 from lifefold.interpreters.fleet_file.keys import Key, Section, heading
@@ -100,12 +100,12 @@ class Table:
         usable = isinstance(name, str) and 0 < len(name) <= 64 and name.isprintable()  # noqa: PLR2004 - as forms.NAME
         return self.key(f"{key}.{name}") if usable else self.key(key, index)
 
-    def finish(self, known_elsewhere: Mapping[str, str] | None = None) -> None:
-        """Report every unknown key. ``known_elsewhere`` says of keys where they are accepted."""
+    def finish(self, elsewhere: Callable[[str], str] | None = None) -> None:
+        """Report every unknown key. ``elsewhere`` says where a key is accepted; empty for an unknown one."""
         for key in self.values:
             if key not in self._known:
-                elsewhere = (known_elsewhere or {}).get(key)
-                hint = elsewhere or meant(key, self._known) or f"; accepted: {', '.join(self._known)}"
+                accepted = meant(key, self._known) or f"; accepted: {', '.join(self._known)}"
+                hint = (elsewhere(key) if elsewhere else "") or accepted
                 self.problem(key, f"unknown key{hint}")
 
 

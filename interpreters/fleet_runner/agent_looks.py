@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core.fleet.worker.appearance import classify
 from lifefold.core.policy.visual import VisualState
+from lifefold.interpreters.explain.appearance import classify
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 

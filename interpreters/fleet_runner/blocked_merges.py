@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from lifefold.interpreters.fleet_runner.specs import write_whole
+from lifefold.interpreters.processes.private import write_whole
 from lifefold.interpreters.worktrees.aside import read_regular
 
 

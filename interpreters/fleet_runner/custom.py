@@ -26,8 +26,9 @@ from lifefold.interpreters.engine import EffectContext, Interpreter
 from lifefold.interpreters.fleet_file import Fleet, InterpreterEntry
 from lifefold.interpreters.fleet_file.interpreters import KINDS
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.fleet_runner.specs import session_spec, write_whole
+from lifefold.interpreters.fleet_runner.specs import session_spec
 from lifefold.interpreters.processes import SessionSpec
+from lifefold.interpreters.processes.private import write_whole
 from lifefold.interpreters.worktrees.workplace import Workplace
 
 GROUP: Final = "lifefold.interpreters"

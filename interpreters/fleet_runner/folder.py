@@ -13,8 +13,8 @@ from lifefold.interpreters.store.place import COPY
 _START: Final = re.compile(r"start-([1-9][0-9]{0,5})")
 """The name of a start's folder; an agent can make others."""
 
-_OF_A_COPY: Final = tuple(COPY + end for end in ("", "-wal", "-shm", ".lock", ".new"))
-BESIDE: Final = ("", "-wal", "-shm", "-journal", ".lock", ".new", *_OF_A_COPY)
+_OF_A_COPY: Final = tuple(COPY + end for end in ("", "-wal", "-shm", ".lock", ".new", ".anchor"))
+BESIDE: Final = ("", "-wal", "-shm", "-journal", ".lock", ".new", ".anchor", ".anchor.new", *_OF_A_COPY)
 """The suffixes of the files of a log."""
 
 

@@ -10,6 +10,7 @@ names the log, the notifier and the number. The next runner first ends the comma
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from http.client import HTTPException
 from typing import Any, Final
@@ -21,7 +22,7 @@ import anyio
 from anyio import to_thread
 
 from lifefold.core.fleet.board import notifier
-from lifefold.effects import DeliverNotification
+from lifefold.effects import DeliverNotification, NotificationKind
 from lifefold.interpreters.engine import ActivityContext, handles
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.fleet_file import Fleet
@@ -42,6 +43,18 @@ KEEP_BYTES: Final = 4_096
 REASON_CHARACTERS: Final = 500
 """The most characters of the reason of a failed try."""
 
+WITH_COMMAND: Final = frozenset(
+    {
+        NotificationKind.APPROVAL,
+        NotificationKind.PLAN,
+        NotificationKind.BUDGET,
+        NotificationKind.PERMISSION,
+        NotificationKind.QUESTION,
+    }
+)
+"""The kinds of notifications whose text has a command of an operator, before any words of an agent."""
+
+_COMMAND: Final = re.compile(r"\blifefold (?:approve|answer|budget)(?: [^\s:]+)*")
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -102,7 +115,7 @@ class Notifying:
             "fleet": fleet,
             "task": notification.task,
             "agent": notification.agent,
-            "text": in_plain_words(notification.text),
+            "text": with_log(notification.kind, in_plain_words(notification.text), str(self._folder.log)),
             "log": str(self._folder.log),
         }
         return {name: self._secrets.hidden(value) for name, value in facts.items()}
@@ -123,6 +136,13 @@ class Notifying:
         how = "took too long" if result.status is None else f"ended with status {result.status}"
         said = self._secrets.quotable(result.errors or result.output, KEEP_BYTES).strip()
         raise UndeliveredError(f"{of.run[0]} {how}{f': {said}' if said else ''}")
+
+
+def with_log(kind: NotificationKind, text: str, log: str) -> str:
+    """Return a text whose command names the log: people read it in another folder. The words of agents stay."""
+    if kind not in WITH_COMMAND:
+        return text
+    return _COMMAND.sub(lambda found: f"{found[0]} --db {shlex.quote(log)}", text, count=1)
 
 
 def _post(of: Notifier, facts: Mapping[str, str]) -> None:

@@ -78,6 +78,12 @@ class SessionFacts(msgspec.Struct, frozen=True):
         last = self.by_conversation or self.by_session
         return session.Usage() if last is None else as_usage(last.total)
 
+    @property
+    def before(self) -> session.Usage | None:
+        """The program's own total of the conversation when the session began, if it tells that."""
+        last = self.by_conversation
+        return None if last is None or last.before is None else as_usage(last.before)
+
 
 def adapter_of_start(directory: Path, kind: str = "") -> Adapter[Any]:
     """Return the adapter with which a session began; the fleet file may name another one since.

@@ -3,6 +3,7 @@
 A cause of the runner's own counts before the agent's word. The reasons of an error have no secret value.
 """
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -55,7 +56,10 @@ def exited(
     """Return the end of a session as the log gets it."""
     called = _outcome(ended, facts, secrets, agent)
     is_total = facts.by_conversation is not None
-    return session.SessionExited(called, facts.usage, facts.conversation, is_total, facts.messages)
+    was_killed = ended.signal == signal.SIGKILL
+    return session.SessionExited(
+        called, facts.usage, facts.conversation, is_total, facts.messages, facts.before, was_killed
+    )
 
 
 def _outcome(

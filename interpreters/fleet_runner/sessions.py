@@ -32,7 +32,7 @@ from lifefold.interpreters.fleet_runner.obstacles import Obstacles
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start, facts_of
 from lifefold.interpreters.fleet_runner.session_outcome import Agent, exited, program_of
-from lifefold.interpreters.fleet_runner.specs import session_spec, write_whole
+from lifefold.interpreters.fleet_runner.specs import session_spec
 from lifefold.interpreters.fleet_runner.time_limits import TimeLimits
 from lifefold.interpreters.fleet_runner.variables import hint
 from lifefold.interpreters.processes import (
@@ -46,6 +46,7 @@ from lifefold.interpreters.processes import (
     read_order,
 )
 from lifefold.interpreters.processes.overdue import end_of
+from lifefold.interpreters.processes.private import write_whole
 from lifefold.interpreters.worktrees.aside import DISPLACED, is_displaced
 from lifefold.interpreters.worktrees.workplace import Workplace
 

@@ -17,7 +17,6 @@ from lifefold.interpreters.fleet_runner.agent_programs import program_argv
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.variables import environment
 from lifefold.interpreters.processes import SessionSpec
-from lifefold.interpreters.processes.private import make_private, open_private
 from lifefold.interpreters.processes.session_files import SessionError
 from lifefold.interpreters.worktrees.workplace import Workplace
 
@@ -130,15 +129,6 @@ def _left(context: EffectContext) -> dict[str, str]:
     dollars = {} if left.microusd is None else {"LIFEFOLD_BUDGET_USD": f"{left.microusd / 1_000_000:.6f}"}
     tokens = {} if left.tokens is None else {"LIFEFOLD_BUDGET_TOKENS": str(left.tokens)}
     return dollars | tokens
-
-
-def write_whole(file: Path, text: str) -> None:
-    """Replace a file atomically, readable by its owner only: a reader finds the old text or the new one."""
-    make_private(file.parent)
-    draft = file.with_name(f"{file.name}.new")
-    with open_private(draft) as new:
-        new.write(text)
-    draft.replace(file)
 
 
 def _fits(prompt: str) -> bool:

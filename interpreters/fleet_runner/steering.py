@@ -17,7 +17,7 @@ from lifefold.effects import SteerSession
 from lifefold.interpreters.engine import EffectContext, handles
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.notices import Notices
-from lifefold.interpreters.fleet_runner.specs import write_whole
+from lifefold.interpreters.processes.private import write_whole
 
 
 class Steersman:

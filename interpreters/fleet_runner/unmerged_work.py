@@ -14,7 +14,7 @@ from lifefold.interpreters.worktrees.unmerged_work import LOOK_MS, Unmerged, unm
 
 
 class UnmergedWork:
-    """The unmerged work in the repository of a log; empty while a runner is at work.
+    """The unmerged work in the repository of a log; empty while a runner is at work, and for the past of a log.
 
     The repository is searched once, at the first question about a task. Do not ask about merged tasks, because git can
     take long.
@@ -24,7 +24,7 @@ class UnmergedWork:
         """Read the places to search from the log."""
         home, fleet, branch = (store.meta(each) or "" for each in ("git_directory", "fleet", "branch"))
         self._where = (Path(home), fleet, branch, FleetFolder(store.path).worktrees)
-        self._is_there = bool(home and branch) and not store.is_written()
+        self._is_there = bool(home and branch) and store.past is None and not store.is_written()
 
     @cached_property
     def _found(self) -> Unmerged:

@@ -23,6 +23,7 @@ from lifefold.core.kernel import (
     journal,
     replace,
 )
+from lifefold.interpreters.notebook.history import History
 from lifefold.interpreters.report.trace import Trace, kernel_words, placed
 from lifefold.interpreters.search.opening import Opening, opened
 
@@ -59,6 +60,21 @@ class Play(msgspec.Struct, frozen=True):
         for each in inputs:
             world, _ = _taken(world, each)
         return cls(subject, inputs, (Node(0, None, world),))
+
+    @classmethod
+    def fork(cls, history: History, inputs: int | None = None) -> "Play":
+        """Begin after so many inputs of a history, or after all of them: what could have happened from there.
+
+        Raises ``IndexError`` for more inputs than there are.
+        """
+        count = len(history) if inputs is None else inputs
+        if not 0 <= count <= len(history):
+            raise IndexError(f"there is no input {count}; the last one is {len(history)}")
+        given = tuple(Input(each.entry.stream, each.envelope) for each in history[:count])
+        world = World(history.system)
+        for each in given:
+            world, _ = _taken(world, each)
+        return cls(history.system, given, (Node(0, None, world),))
 
     @property
     def world(self) -> World:

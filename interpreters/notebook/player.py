@@ -9,6 +9,7 @@ import traitlets
 
 from lifefold.core.kernel import Input, LifecycleEvent, Machine, System
 from lifefold.interpreters.certificates.source import Unwritable
+from lifefold.interpreters.notebook.history import History
 from lifefold.interpreters.notebook.image import image
 from lifefold.interpreters.notebook.play import MOST, Play, words
 from lifefold.interpreters.notebook.play_picture import picture
@@ -107,9 +108,12 @@ class Player(anywidget.AnyWidget):
         return {**bundle, "text/plain": self.play.text(), **image(picture(self.play))}, metadata
 
 
-def play(subject: Machine[Any] | System, opening: Any = ()) -> Player:
-    """Return a player of a machine, or of a system with its opening."""
-    return Player(Play.of(subject, opening))
+def play(subject: Machine[Any] | System | History, opening: Any = (), *, at: int | None = None) -> Player:
+    """Return a player of a machine, of a system with its opening, or of a history after its input number ``at``.
+
+    Without ``at`` a history is played on from its end.
+    """
+    return Player(Play.fork(subject, at) if isinstance(subject, History) else Play.of(subject, opening))
 
 
 def _states(subject: Machine[Any] | System) -> str:

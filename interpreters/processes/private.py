@@ -43,3 +43,12 @@ def is_open_to_others(path: Path) -> bool:
 
 def _private(path: str, flags: int) -> int:
     return durable.open_to_write(path, flags & ~os.O_ACCMODE)
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Replace a file atomically, readable by its owner only: a reader finds the old text or the new one."""
+    make_private(file.parent)
+    draft = file.with_name(f"{file.name}.new")
+    with open_private(draft) as new:
+        new.write(text)
+    draft.replace(file)

@@ -27,11 +27,16 @@ if TYPE_CHECKING:
         does,
         eventually,
         leads_to,
+        removed,
+        removed_field,
+        renamed,
+        renamed_field,
         replace,
         row,
         rule,
         sometimes,
         strongly,
+        upcast,
         weakly,
     )
     from lifefold.effects import Activity, Effect
@@ -45,14 +50,15 @@ __version__: str
 __all__ = [
     "ANY", "STAY", "Activity", "AggregateType", "Effect", "Engine", "Envelope", "Event", "Interpreter", "Ledger",
     "Machine", "MemoryStore", "Record", "SqliteStore", "State", "Step", "System", "__version__", "after", "alone",
-    "always", "always_step", "check", "does", "eventually", "handles", "leads_to", "replace", "row", "rule", "simulate",
-    "sometimes", "strongly", "weakly",
+    "always", "always_step", "check", "does", "eventually", "handles", "leads_to", "removed", "removed_field",
+    "renamed", "renamed_field", "replace", "row", "rule", "simulate", "sometimes", "strongly", "upcast", "weakly",
 ]  # fmt: skip
 
 _HOMES: Final = {
     "lifefold.core.kernel": (
         "ANY STAY AggregateType Envelope Event Machine Record State Step System after alone always always_step does"
-        " eventually leads_to replace row rule sometimes strongly weakly"
+        " eventually leads_to removed removed_field renamed renamed_field replace row rule sometimes strongly upcast"
+        " weakly"
     ),
     "lifefold.effects": "Activity Effect",
     "lifefold.interpreters.check": "check",

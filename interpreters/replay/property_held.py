@@ -54,6 +54,16 @@ def properties(system: System, name: str, of: str) -> Iterator[DeclaredProperty]
         yield from (_of_system(each) for each in system.properties if each.name == name)
 
 
+def of_states(system: System) -> Iterator[tuple[str, DeclaredProperty]]:
+    """Yield all properties of states and of transitions, each with its owner: a short run can break only these."""
+    machines = {m.name: m for each in system.aggregates.values() for m in each.machines.values()}
+    every = [(name, _of_machine(each, name)) for name, machine in machines.items() for each in _declared(machine)]
+    every += [(kind, _of_type(system, each, kind)) for kind, of in system.aggregates.items() for each in of.properties]
+    every += [(system.name, _of_system(each)) for each in system.properties]
+    kinds = {PropertyKind.ALWAYS, PropertyKind.ALWAYS_STEP}
+    yield from (each for each in every if each[1].property.property_kind in kinds)
+
+
 def _declared(machine: Machine[Any]) -> Iterator[Property[Any]]:
     yield from machine.properties
     for holds in machine.invariants:

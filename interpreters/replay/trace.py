@@ -7,12 +7,12 @@ from unittest import SkipTest
 from lifefold.core.kernel import (
     START_MS,
     ActivityEnded,
-    Entity,
+    Created,
     Envelope,
     Event,
     Input,
     Machine,
-    Phase,
+    Opened,
     Refusal,
     RunnerRecovered,
     System,
@@ -24,7 +24,8 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.interpreters.replay.changes import changes, entities
-from lifefold.interpreters.replay.property_held import Way, is_kept, properties
+from lifefold.interpreters.replay.property_held import Way, is_kept, of_states, properties
+from lifefold.interpreters.replay.renumbered import renumbered
 
 
 class Replay:
@@ -38,9 +39,12 @@ class Replay:
         target: Machine[Any] | System,
         opening: Iterable[tuple[str, Envelope]] = (),
         *,
+        begin: World | None = None,
         commands: int | None = None,
     ) -> None:
-        """Open the target. ``commands`` is the most operator commands; None for no limit.
+        """Open the target, or begin in a world, such as one folded from a log.
+
+        ``commands`` is the most operator commands; None for no limit.
 
         Raises ``SkipTest`` if an aggregate refuses its opening: the trace has no beginning any more.
         """
@@ -51,8 +55,8 @@ class Replay:
         self._steps: Final[list[SystemStep]] = []
         self._mark: int | None = None
         self._lost = ""
-        world = World(self.system, now_ms=START_MS)
-        for name, envelope in openings.items():
+        world = World(self.system, now_ms=START_MS) if begin is None else replace(begin, system=system, commands=0)
+        for name, envelope in openings.items() if begin is None else ():
             begun = world.step(Input(name, replace(envelope, at_ms=START_MS)))
             if isinstance(begun, Refusal):
                 raise SkipTest(f"{name} cannot begin any more: {begun.reason}")
@@ -80,22 +84,17 @@ class Replay:
     def report(self, slot: str, event: Event, aggregate: str = "", entity: str = "", *, after_ms: int = 0) -> None:
         """Let the activity of a slot report an event."""
         ref, at_ms = entity or self._alone, self.world.now_ms + after_ms
-        generation = self._generation(aggregate, ref, slot, Phase.LIVE)
-        self._take(aggregate, Envelope(ref, event, at_ms, slot, slot=slot, generation=generation))
+        self._take(aggregate, Envelope(ref, event, at_ms, slot, slot=slot))
 
     def timer(self, slot: str, aggregate: str = "", entity: str = "", *, after_ms: int = 0) -> None:
         """Let a timer elapse at its deadline, or later."""
         ref, at_ms = entity or self._alone, self.world.now_ms + after_ms
-        found = self._entity(aggregate, ref)
-        timer = None if found is None else found.find(slot)
-        due_ms, generation = (at_ms, -1) if timer is None else (timer.deadline_ms, timer.generation)
-        self._take(aggregate, Envelope(ref, TimerFired(slot, generation), max(at_ms, due_ms), "timer"))
+        self._take(aggregate, Envelope(ref, TimerFired(slot, -1), at_ms, "timer"))
 
     def confirmation(self, slot: str, aggregate: str = "", entity: str = "", *, after_ms: int = 0) -> None:
         """Let the end of an activity be confirmed."""
         ref, at_ms = entity or self._alone, self.world.now_ms + after_ms
-        generation = self._generation(aggregate, ref, slot, Phase.ENDING)
-        self._take(aggregate, Envelope(ref, ActivityEnded(slot, generation), at_ms, "engine"))
+        self._take(aggregate, Envelope(ref, ActivityEnded(slot, -1), at_ms, "engine"))
 
     def recovery(self, aggregate: str = "") -> None:
         """Let the runner return after a crash."""
@@ -103,11 +102,7 @@ class Replay:
 
     def message(self, event: Event, sender: str, receiver: str) -> None:
         """Let the first message from one aggregate to another arrive, which must be this one."""
-        first = self.world.next_messages().get((sender, receiver))
-        if first is None or first.envelope.event != event:
-            self._lose(f"{sender} does not tell {receiver} {event!r}")
-        else:
-            self._take(*first)
+        self._take(receiver, Envelope("", event, self.world.now_ms, sender, sender=sender))
 
     def goes_round(self) -> None:
         """Mark the beginning of the cycle: its steps follow, or none."""
@@ -129,6 +124,11 @@ class Replay:
         way = Way(self._commands, self._worlds, self._steps, mark)
         return all(is_kept(way, each) for each in found)
 
+    def broken(self) -> list[str]:
+        """Return the properties of states and transitions that did not hold on this trace, each with its owner."""
+        way = Way(self._commands, self._worlds, self._steps, len(self._steps))
+        return [f"{owner}: {each.property.name}" for owner, each in of_states(self.system) if not is_kept(way, each)]
+
     def can_go_on(self) -> bool:
         """Tell whether a step is possible, or none is needed any more."""
         if self._lost or self.world.in_flight or any(changes(self.world, self._commands)):
@@ -149,16 +149,33 @@ class Replay:
             lines.append("     and then nothing, for ever")
         return "\n".join(lines)
 
-    def _take(self, aggregate: str, envelope: Envelope) -> None:
-        if not self._may_go_on():
-            return
-        given = Input(aggregate or self._alone, envelope)
-        came = self.world.step(given) if given.aggregate in self.world.aggregates else f"there is no {given.aggregate}"
-        if isinstance(came, tuple):
+    def repeat(self, given: Input) -> str:
+        """Give an input of another run, such as one of a log; return why it is not possible here, or nothing.
+
+        Its numbers become those of this run. An impossible input changes nothing, and the trace is not lost.
+        """
+        came = self._stepped(given)
+        if not isinstance(came, str):
             self._worlds.append(came[0])
             self._steps.append(came[1])
-        else:
-            self._lose(f"{given.cause} {envelope.event!r}: {came.reason if isinstance(came, Refusal) else came}")
+        return came if isinstance(came, str) else ""
+
+    def _take(self, aggregate: str, envelope: Envelope) -> None:
+        if self._may_go_on() and (why := self.repeat(Input(aggregate or self._alone, envelope))):
+            self._lose(why)
+
+    def _stepped(self, given: Input) -> tuple[World, SystemStep] | str:
+        """Return the next world with its step, or why the input is not possible."""
+        name, envelope = given
+        begins = isinstance(envelope.event, Created | Opened)
+        known = name in self.world.aggregates or (begins and name.partition("/")[0] in self.system.aggregates)
+        found = renumbered(self.world, given)
+        if isinstance(found, str):
+            return found
+        came = self.world.step(found) if known else f"there is no {name}"
+        if isinstance(came, tuple):
+            return came
+        return f"{given.cause} {envelope.event!r}: {came.reason if isinstance(came, Refusal) else came}"
 
     def _may_go_on(self) -> bool:
         """Tell whether no step was refused. Raises ``SkipTest`` if one before the cycle was."""
@@ -169,15 +186,6 @@ class Replay:
     def _lose(self, why: str) -> None:
         if self._may_go_on():
             self._lost = why
-
-    def _entity(self, aggregate: str, ref: str) -> Entity[Any] | None:
-        found = self.world.aggregates.get(aggregate or self._alone)
-        return None if found is None else found.entities.get(ref)
-
-    def _generation(self, aggregate: str, ref: str, slot: str, phase: Phase) -> int:
-        entity = self._entity(aggregate, ref)
-        found = None if entity is None else entity.find(slot, phase)
-        return -1 if found is None else found.generation
 
 
 def _moves(step: SystemStep) -> str:

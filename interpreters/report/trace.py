@@ -50,6 +50,8 @@ class Trace(msgspec.Struct, frozen=True):
     attempt: Attempt | None = None
     begins: tuple[tuple[str, Record], ...] = ()
     """If there are no steps: all entities of the opening, each with its record."""
+    begin_ms: int = START_MS
+    """The time before the first step, in Unix milliseconds."""
 
     def lines(self, width: int = WIDTH) -> Iterator[str]:
         """Yield the lines of the trace: the input of each step and its transitions."""
@@ -77,7 +79,7 @@ class Trace(msgspec.Struct, frozen=True):
     def _lines(self, width: int) -> Iterator[str]:
         steps = (*self.steps, *(self.cycle or ()))
         alone = all(each.envelope.entity in {"", each.aggregate} for each in steps)
-        now_ms = START_MS
+        now_ms = self.begin_ms
         for number, step in enumerate(steps, 1):
             if self.cycle and number == len(self.steps) + 1:
                 yield "     and from then on, for ever:"

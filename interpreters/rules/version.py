@@ -10,12 +10,12 @@ The trees of a fleet take seconds, so the version is cached with the digests of 
 
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from lifefold.core.kernel import Machine, Row, System
-from lifefold.interpreters.rules import cache
-from lifefold.interpreters.rules.modules import seeds_of, sources_of
-from lifefold.interpreters.rules.syntax import digest_of
+from lifefold.core.kernel import Machine, Property, Row, System
+
+if TYPE_CHECKING:
+    from lifefold.interpreters.rules.cache import Made
 
 DIGITS: Final = 16
 """The number of hexadecimal digits of a version."""
@@ -46,24 +46,33 @@ def rules_version(system: System) -> str:
 
 
 def _version(system: System) -> str:
+    # Only a writer needs a version: the imports would slow down every other command.
+    from lifefold.interpreters.rules import cache  # noqa: PLC0415
+    from lifefold.interpreters.rules.modules import seeds_of  # noqa: PLC0415
+
     seeds = sorted(seeds_of(system))
     code = cache.kept(seeds, _code)
     return _digest([code, *_tables(system)])
 
 
-def _code(seeds: list[str]) -> cache.Made:
+def _code(seeds: list[str]) -> "Made":
     """Return the digest of all modules that decide, and the digests of their files."""
+    from lifefold.interpreters.rules.cache import Made, digest  # noqa: PLC0415
+    from lifefold.interpreters.rules.modules import sources_of  # noqa: PLC0415
+
     sources = sources_of(seeds).values()
-    files = {str(each.file): cache.digest(each.data) for each in sources}
-    return cache.Made(_digest(sorted(_meaning(each.text) for each in sources)), files)
+    files = {str(each.file): digest(each.data) for each in sources}
+    return Made(_digest(sorted(_meaning(each.text) for each in sources)), files)
 
 
 def _meaning(text: str) -> str:
     """Return the digest of a text's syntax tree; of the text itself if it is no program any more."""
+    from lifefold.interpreters.rules.syntax import digest_of  # noqa: PLC0415
+
     try:
         return digest_of(text)
     except (SyntaxError, ValueError):
-        return cache.digest(text.encode())
+        return sha256(text.encode()).hexdigest()
 
 
 def _tables(system: System) -> Iterator[str]:
@@ -73,11 +82,25 @@ def _tables(system: System) -> Iterator[str]:
         for machine in of.machines.values():
             yield from _table(machine)
         yield from (f"{each.on}.{each.name}" for each in of.rules)
+        yield from map(_property, of.properties)
+    yield from map(_property, system.properties)
 
 
 def _table(machine: Machine[Any]) -> Iterator[str]:
-    yield f"machine {machine.name}"
+    yield f"machine {machine.name}, {machine.initial!r}"
     yield from map(_line, machine.rows)
+    yield from (f"{slot} in {sorted(span.states)}" for slot, span in machine.spans.items())
+    yield from (f"final {each}" for each in sorted(machine.final))
+    yield from (
+        f"{sorted(where)} postpone {[each.__name__ for each in events]}" for where, events in machine.postpone.items()
+    )
+    yield from (f"served {each}" for each in sorted(machine.served))
+    yield from (f"invariant {each.__qualname__}" for each in machine.invariants)
+    yield from map(_property, machine.properties)
+
+
+def _property(declared: Property[Any]) -> str:
+    return f"{declared.property_kind} {declared.name}"
 
 
 def _line(row: Row[Any]) -> str:

@@ -117,9 +117,9 @@ class Exchange:
 
     def sent(self, sender: int, reaction: Reaction) -> tuple[tuple[int, int], ...]:
         """Return the messages of a reaction, in order, each with its channel."""
-        return tuple(self._post(sender, each.effect) for each in reaction.effects if isinstance(each.effect, Tell))
+        return tuple(self.post(sender, each.effect) for each in reaction.effects if isinstance(each.effect, Tell))
 
-    def _post(self, sender: int, tell: Tell) -> tuple[int, int]:
+    def post(self, sender: int, tell: Tell) -> tuple[int, int]:
         """Return a message's channel and number. Raises ``Carried`` if it carries an identifier of its aggregate."""
         if self.identifiers:
             carried = frozenset(name for name, _ in numbers(tell.event, self.identifiers))

@@ -1,12 +1,20 @@
-"""The opening of a system: its aggregates and the first input of each."""
+"""The beginning of a search: an opening, or the state of a system at any moment."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
-from lifefold.core.kernel import Envelope, System
+from lifefold.core.kernel import Envelope, System, World
 
 Opening = tuple[tuple[str, Envelope], ...]
 """The first input of each aggregate, by its name."""
+
+Beginning = Opening | World
+"""The opening of a system, or the world in which a search begins, such as one folded from a log."""
+
+
+def names_of(beginning: Beginning) -> tuple[str, ...]:
+    """Return the names of the aggregates, in their order."""
+    return tuple(beginning.aggregates) if isinstance(beginning, World) else tuple(name for name, _ in beginning)
 
 
 def opened(system: object, given: Any) -> Opening:

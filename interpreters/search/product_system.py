@@ -4,11 +4,10 @@ A state of the system is a tuple of numbers. It has one for each aggregate (see 
 flight on each channel, and one for the operator commands so far if their number is bounded.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from lifefold.core.kernel import (
-    Envelope,
     Refusal,
     System,
     SystemState,
@@ -20,6 +19,7 @@ from lifefold.interpreters.search.canonical import NOW_MS
 from lifefold.interpreters.search.component import Component, LocalStep, Move
 from lifefold.interpreters.search.configuration import Bounds, Judge
 from lifefold.interpreters.search.exchange import Exchange, Refused, message_of
+from lifefold.interpreters.search.opening import Beginning, Opening, names_of
 from lifefold.interpreters.search.rule_error import Place
 
 StateRow = tuple[int, ...]
@@ -31,14 +31,14 @@ class ProductSystem(Exchange):
     def __init__(
         self,
         system: System,
-        opening: Sequence[tuple[str, Envelope]],
+        beginning: Beginning,
         judge: Judge,
         bounds: Bounds,
         kept: frozenset[str] = frozenset(),
     ) -> None:
-        """Take the aggregates, each with its opening input."""
-        super().__init__(system, [name for name, _ in opening], judge, bounds, kept)
-        self.opening: Final = tuple(opening)
+        """Take the aggregates: each with its opening input, or all as they are in a world."""
+        super().__init__(system, names_of(beginning), judge, bounds, kept)
+        self.beginning: Final = beginning
         self._initial: StateRow | None = None
         self.wrong_at_birth: tuple[int, ...] = ()
         """The transition properties that the opening breaks."""
@@ -49,14 +49,31 @@ class ProductSystem(Exchange):
         )
 
     def initial(self) -> StateRow:
-        """Return the state after the opening of every aggregate. Raises ``Refused``, ``RuleError``."""
+        """Return the first state: after the opening of every aggregate. Raises ``Refused``, ``RuleError``."""
         if self._initial is None:
-            self._initial = self._opened()
+            begin = self.beginning
+            self._initial = self._resumed(begin) if isinstance(begin, World) else self._opened(begin)
         return self._initial
 
-    def _opened(self) -> StateRow:
+    @property
+    def opening(self) -> Opening:
+        """The opening; empty if the search begins in another state."""
+        return () if isinstance(self.beginning, World) else self.beginning
+
+    def _resumed(self, begin: World) -> StateRow:
+        """Return the state that a world is. Operator commands before it do not count."""
         world = [0] * self.width
-        for component, (name, envelope) in zip(self.components, self.opening, strict=True):
+        for component, aggregate in zip(self.components, begin.aggregates.values(), strict=True):
+            with self.flawless(lambda: Place(component.number)):  # noqa: B023 - called before the next one
+                world[component.number] = component.number_of(aggregate)
+        for (sender, _, _), tell in begin.in_flight.items():
+            with self.flawless(lambda: Place(self.names.index(sender))):  # noqa: B023 - as above
+                self._send(world, (self.post(self.names.index(sender), tell),))
+        return tuple(world)
+
+    def _opened(self, opening: Opening) -> StateRow:
+        world = [0] * self.width
+        for component, (name, envelope) in zip(self.components, opening, strict=True):
             with self.flawless(lambda: Place(component.number)):  # noqa: B023 - called before the next one
                 reaction = react(component.of, component.of.start(name), replace(envelope, at_ms=NOW_MS))
                 if isinstance(reaction, Refusal):

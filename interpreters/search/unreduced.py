@@ -20,12 +20,15 @@ class Unreduced:
     def __init__(self, product_system: ProductSystem) -> None:
         """Take the system, its opening and its bounds from a search."""
         self._product: Final = product_system
-        self._names: Final = tuple(name for name, _ in product_system.opening)
+        self._names: Final = product_system.names
 
     def initial(self) -> World:
-        """Return the world after the opening of every aggregate. Raises ``Refused``."""
+        """Return the first world: after the opening of every aggregate. Raises ``Refused``."""
+        begin = self._product.beginning
+        if isinstance(begin, World):
+            return replace(begin, system=self._product.system, commands=0)
         world = World(self._product.system, now_ms=NOW_MS)
-        for name, envelope in self._product.opening:
+        for name, envelope in begin:
             world, _ = self._step(world, Input(name, replace(envelope, at_ms=NOW_MS)))
         return world
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from lifefold.core.kernel import Aggregate, PropertyKind, Record, SystemStep, World, replace, subject_of
+from lifefold.core.kernel import START_MS, Aggregate, PropertyKind, Record, SystemStep, World, replace, subject_of
 from lifefold.interpreters.report.finding import Message, Outcome, Verdict
 from lifefold.interpreters.report.trace import Attempt, Trace, placed
 from lifefold.interpreters.search.component import Move
@@ -28,12 +28,16 @@ class Witness:
         self.unreduced: Final = Unreduced(product_system)
         self._product = product_system
         self._found = found
+        begin = product_system.beginning
+        self._begin_ms: Final = begin.now_ms if isinstance(begin, World) else START_MS
 
     def trace(self, moves: Sequence[Move], cycle: Sequence[Move] | None = None) -> Trace:
         """Return the trace of these moves, with a cycle. Raises ``Unsound``."""
         _, walked = self._walk([*moves, *(cycle or ())])
         happened, rounds = walked[: len(moves)], walked[len(moves) :]
-        return Trace(tuple(happened), None if cycle is None else tuple(rounds), begins=self._begins(happened))
+        return Trace(
+            tuple(happened), None if cycle is None else tuple(rounds), None, self._begins(happened), self._begin_ms
+        )
 
     def _walk(self, moves: Sequence[Move]) -> tuple[World, list[SystemStep]]:
         """Make moves from the opening by the unreduced rules. Raises ``Unsound`` if one is not possible."""
@@ -103,7 +107,7 @@ class Witness:
         if holds not in truths:
             said = "The property has another truth in this state by the unreduced rules than in the reduced search"
             raise Unsound(disagreement(happened, said, self._differing([*world.aggregates.values()], form)))
-        return Trace(tuple(happened), None, begins=self._begins(happened))
+        return Trace(tuple(happened), None, None, self._begins(happened), self._begin_ms)
 
     def _differing(self, aggregates: Sequence[Aggregate], form: StateRow) -> str:
         """Return the fields of these aggregates that differ between the unreduced rules and the search."""

@@ -53,8 +53,7 @@ class Activities:
     def let_go(self, part: Part) -> None:
         """Forget an activity that has reported everything, if it is over."""
         name, ref, slot, generation = part
-        running = self._runner.aggregates[name].entities[ref].find(slot)
-        if running is None or running.generation != generation:
+        if self._runner.aggregates[name].entities[ref].find(slot, generation=generation) is None:
             self._processes.pop(part, None)
             self._heard.discard(part)
 
@@ -87,9 +86,8 @@ class Activities:
             name, ref, slot, generation = part
             aggregate = self._runner.aggregates[name]
             entity = aggregate.entities[ref]
-            running = entity.find(slot)
-            is_live = running is not None and running.generation == generation
-            if running is None or not is_live or not process.spoken == len(process.said) == process.heard:
+            running = entity.find(slot, generation=generation)
+            if running is None or not process.spoken == len(process.said) == process.heard:
                 continue
             ends = [end for kind in self._last(part) for end in kind.examples_for(entity.record)]
             due_end = next((each for each in ends if is_due(each)), None)

@@ -16,7 +16,7 @@ from lifefold.interpreters.store.protocol import (
     StoreError,
     VersionConflict,
 )
-from lifefold.interpreters.store.snapshot import Resumption, SnapshotStore
+from lifefold.interpreters.store.snapshot import Resumption, SnapshotPlace, SnapshotStore
 from lifefold.interpreters.store.sqlite import SqliteStore
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "Shelf",
     "Snapshot",
     "SnapshotPart",
+    "SnapshotPlace",
     "SnapshotStore",
     "SqliteStore",
     "StoreError",

@@ -24,7 +24,11 @@ class Anchor(NamedTuple):
 
 
 class BrokenChain(Exception):
-    """The stored entries are not the written ones; the message names the first wrong entry."""
+    """The stored entries are not the written ones; the message names the first wrong entry, ``position`` its place."""
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(message)
+        self.position: Final = position
 
 
 def link(before: bytes, entry: Entry) -> bytes:
@@ -62,15 +66,18 @@ def verified(begin: Anchor, rows: Iterable[tuple[Entry, bytes]], end: Anchor) ->
         if newest != written:
             number = begin.entries + len(found) + 1
             raise BrokenChain(
+                number,
                 f"entry {number} ({entry.stream}, version {entry.version}) is not as it was written, "
-                "or the entry before it was removed or moved"
+                "or the entry before it was removed or moved",
             )
         found.append(entry)
     count = begin.entries + len(found)
     if count < end.entries:
-        raise BrokenChain(f"{end.entries - count} of its newest entries are missing, from entry {count + 1} on")
+        missing = f"{end.entries - count} of its newest entries are missing, from entry {count + 1} on"
+        raise BrokenChain(count + 1, missing)
     if (count, newest) != end:
-        raise BrokenChain(f"entry {end.entries + 1} was not written by lifefold" if count > end.entries else _ANCHOR)
+        foreign = f"entry {end.entries + 1} was not written by lifefold"
+        raise BrokenChain(min(end.entries + 1, count), foreign if count > end.entries else _ANCHOR)
     return found
 
 

@@ -33,6 +33,14 @@ def damaged(path: Path, why: str) -> Damaged:
     return Damaged(f"{path}: the log is damaged ({why}); put a copy of it back, or start a new log with another --db")
 
 
+def unreliable(path: Path, error: Exception) -> StoreError:
+    """Return the error for a disk that does not do what it is told."""
+    return StoreError(
+        f"{path}: the disk does not read or write ({error}); nothing of this was acknowledged; "
+        "what was acknowledged before is safe. Check the disk, and run this again when it works"
+    )
+
+
 def translated(path: Path, work: Callable[[], T]) -> T:
     """Call ``work``. An error of SQLite becomes a ``StoreError`` that names the file and says what is safe."""
     try:
@@ -49,6 +57,8 @@ def translated(path: Path, work: Callable[[], T]) -> T:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
             message = f"{path}: may be read, and not written ({error}); nothing of this was written"
             raise Unwritable(message) from error
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNRELIABLE:
+            raise unreliable(path, error) from error
         message = f"{path}: {error}; nothing of this was written, and what was written before is safe"
         raise StoreError(message) from error
 
@@ -67,4 +77,5 @@ def _has_no_room(folder: Path) -> bool:
 
 
 _FULL: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
+_UNRELIABLE: Final = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})

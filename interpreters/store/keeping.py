@@ -15,7 +15,7 @@ from lifefold.interpreters.store.errors import damaged
 from lifefold.interpreters.store.meta import anchor_of, meta_of
 from lifefold.interpreters.store.protocol import Entry, Snapshot, SnapshotPart
 from lifefold.interpreters.store.schema import select
-from lifefold.interpreters.store.snapshot import Resumption
+from lifefold.interpreters.store.snapshot import Resumption, SnapshotPlace
 
 PAGE_ENTRIES: Final = 10_000
 """The number of entries that are read at once from a log without a snapshot."""
@@ -65,7 +65,7 @@ def resumed(path: Path, connection: sqlite3.Connection, form: str) -> Resumption
         old = [(Entry(*each[:-3]), *each[-3:]) for each in connection.execute(_OLDER, (mark.anchor.entries,))]
         newer_rows = connection.execute(select(connection, _NEWER, link="link"), (mark.anchor.entries,))
         new = [(Entry(*each[:-1]), each[-1]) for each in newer_rows]
-        (last_ms,) = connection.execute(_TIME, (mark.anchor.entries,)).fetchone() or (0,)
+        last_ms, rules = connection.execute(_TIME, (mark.anchor.entries,)).fetchone() or (0, "")
     finally:
         connection.execute("COMMIT")
     try:
@@ -75,7 +75,8 @@ def resumed(path: Path, connection: sqlite3.Connection, form: str) -> Resumption
     except BrokenChain as error:
         raise damaged(path, str(error)) from error
     older = [entry for entry, *_ in sorted(old, key=lambda each: each[1])]
-    return Resumption(parts, [*older, *newer], anchor.entries, last_ms)
+    count = mark.anchor.entries - len(older)
+    return Resumption(parts, [*older, *newer], anchor.entries, count, SnapshotPlace(last_ms, rules, len(older)))
 
 
 def known_keys(connection: sqlite3.Connection, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -139,4 +140,4 @@ _OLDER: Final = (
     " FROM snapshots AS s CROSS JOIN entries AS e ON e.stream = s.stream AND e.version > s.version"
     " WHERE s.ref = '' AND e.position <= ?"
 )
-_TIME: Final = "SELECT at_ms FROM entries WHERE position = ?"
+_TIME: Final = "SELECT at_ms, rules FROM entries WHERE position = ?"

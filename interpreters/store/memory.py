@@ -15,7 +15,7 @@ from lifefold.interpreters.store.protocol import (
     StoreError,
     VersionConflict,
 )
-from lifefold.interpreters.store.snapshot import Resumption
+from lifefold.interpreters.store.snapshot import Resumption, SnapshotPlace
 
 
 class Shelf:
@@ -89,8 +89,10 @@ class MemoryStore:
             return Resumption((), list(entries), len(entries))
         versions = {stream: part.version for (stream, ref), part in shelf.parts.items() if not ref}
         rest = [each for each in entries if each.version > versions.get(each.stream, 0)]
-        last_ms = entries[shelf.snapshot_position - 1].at_ms if shelf.snapshot_position else 0
-        return Resumption(list(shelf.parts.values()), rest, len(entries), last_ms)
+        new = len(entries) - shelf.snapshot_position
+        newest = entries[shelf.snapshot_position - 1] if shelf.snapshot_position else None
+        place = SnapshotPlace() if newest is None else SnapshotPlace(newest.at_ms, newest.rules, len(rest) - new)
+        return Resumption(list(shelf.parts.values()), rest, len(entries), len(entries) - len(rest), place)
 
     async def drop_snapshot(self) -> None:
         """Remove the snapshot; see ``SnapshotStore``."""

@@ -52,9 +52,9 @@ class Place:
         with suppress(OSError):
             if self._files[""] is None or _identity(self.path) != self._files[""]:  # gone while it was being opened
                 return self._what(is_free=not os.path.lexists(self.path))
-            wal = self._wal
-            if self._files[WAL] is not None and _identity(wal) != self._files[WAL]:
-                return f"its write-ahead log {wal.name} was {'replaced' if os.path.lexists(wal) else 'deleted'}"
+            if self._files[WAL] is not None and _identity(self._wal) != self._files[WAL]:
+                is_there = os.path.lexists(self._wal)
+                return f"its write-ahead log {self._wal.name} was {'replaced' if is_there else 'deleted'}"
         return ""
 
     def leave(self, connection: sqlite3.Connection) -> None:
@@ -72,10 +72,9 @@ class Place:
 
         SQLite would write the pages of the write-ahead log into it. Without these pages the attempt fails.
         """
-        wal = beside(self.path, WAL)
         with suppress(OSError):
-            if self._files[WAL] is not None and _identity(wal) == self._files[WAL]:
-                os.truncate(wal, 0)
+            if self._files[WAL] is not None and _identity(self._wal) == self._files[WAL]:
+                os.truncate(self._wal, 0)
         self._close(connection)
 
     def _close(self, connection: sqlite3.Connection) -> None:

@@ -18,6 +18,14 @@ BUSY_TIMEOUT_S: Final = 5.0
 """How long SQLite waits for another program before it reports that the file is busy."""
 
 
+class Chain(NamedTuple):
+    """Entries with their links: the anchor before the first one, and the anchor in the log."""
+
+    begin: Anchor
+    rows: list[tuple[Entry, bytes]]
+    end: Anchor
+
+
 class Known(NamedTuple):
     """What the writer of a log knows of it: the digest of its metadata, and its newest anchor."""
 
@@ -51,6 +59,15 @@ def read_on(path: Path, connection: sqlite3.Connection, count: int) -> list[Entr
 
     Positions count from 1 without gaps, so the entries are found by position and not counted again.
     """
+    found = chain(path, connection, count)
+    try:
+        return verified(*found)
+    except BrokenChain as error:
+        raise damaged(path, str(error)) from error
+
+
+def chain(path: Path, connection: sqlite3.Connection, count: int = 0) -> Chain:
+    """Return all entries after the first ``count`` with their links, from one snapshot."""
     connection.execute("BEGIN")
     try:
         anchor = anchor_of(path, connection)
@@ -58,16 +75,29 @@ def read_on(path: Path, connection: sqlite3.Connection, count: int) -> list[Entr
         rows = [(Entry(*each[:-1]), each[-1]) for each in connection.execute(_entries(connection), (count,))]
     finally:
         connection.execute("COMMIT")
-    try:
-        return verified(Anchor(count, FIRST if before is None else before[0]), rows, anchor)
-    except BrokenChain as error:
-        raise damaged(path, str(error)) from error
+    return Chain(Anchor(count, FIRST if before is None else before[0]), rows, anchor)
 
 
 def between(connection: sqlite3.Connection, after: int, until: int) -> list[Entry]:
     """Return the entries after one position until another; their chain was verified when the log was read."""
     query = select(connection, "WHERE position > ? AND position <= ? ORDER BY position")
     return [Entry(*each) for each in connection.execute(query, (after, until))]
+
+
+def position_at(connection: sqlite3.Connection, at_ms: int) -> int:
+    """Return the position of the newest entry that is not later than a time, which never goes back; 0 without any."""
+    low, (high,) = 0, connection.execute("SELECT COALESCE(MAX(position), 0) FROM entries").fetchone()
+    while low < high:
+        middle = (low + high + 1) // 2
+        then = moment_of(connection, middle)
+        low, high = (middle, high) if then is not None and then <= at_ms else (low, middle - 1)
+    return int(low)
+
+
+def moment_of(connection: sqlite3.Connection, seq: int) -> int | None:
+    """Return the time of the entry at a position; None if there is none."""
+    found = connection.execute("SELECT at_ms FROM entries WHERE position = ?", (seq,)).fetchone()
+    return None if found is None else int(found[0])
 
 
 def known_of(path: Path, connection: sqlite3.Connection) -> Known:

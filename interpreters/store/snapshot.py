@@ -13,16 +13,28 @@ import msgspec
 from lifefold.interpreters.store.protocol import Entry, SnapshotPart
 
 
+class SnapshotPlace(msgspec.Struct, frozen=True, gc=False):
+    """The newest entry that a snapshot was taken after: its time and its rules.
+
+    ``older`` counts the entries before it that the snapshot does not have.
+    """
+
+    last_ms: int = 0
+    rules: str = ""
+    older: int = 0
+
+
 class Resumption(msgspec.Struct, frozen=True, gc=False):
     """The newest snapshot of a store, and the entries that it does not have, in the order of the log.
 
-    ``position`` counts all entries of the log. ``last_ms`` is the time of the newest entry that a snapshot has.
+    ``position`` counts all entries of the log, and ``count`` those that the snapshot has.
     """
 
     parts: Sequence[SnapshotPart]
     entries: Iterable[Entry]
     position: int
-    last_ms: int = 0
+    count: int = 0
+    at: SnapshotPlace = SnapshotPlace()
 
 
 @runtime_checkable

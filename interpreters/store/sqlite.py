@@ -16,7 +16,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -28,17 +28,40 @@ from anyio import to_thread
 from anyio.lowlevel import checkpoint
 
 from lifefold.interpreters.store import descriptors
+from lifefold.interpreters.store.anchor_file import drop_anchor, keep_anchor
 from lifefold.interpreters.store.base import Base
 from lifefold.interpreters.store.chain import Anchor, linked
-from lifefold.interpreters.store.errors import damaged, translated
+from lifefold.interpreters.store.errors import damaged, translated, unreliable
 from lifefold.interpreters.store.keeping import drop, keep, known_keys, resumed
 from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
-from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, backed_up, flush_folder, recover
+from lifefold.interpreters.store.place import (
+    OVERWRITTEN,
+    WAL,
+    Displaced,
+    Place,
+    backed_up,
+    beside,
+    flush_folder,
+    recover,
+)
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
-from lifefold.interpreters.store.reading import BUSY_TIMEOUT_S, Known, between, connect, is_intact, known_of, read_on
+from lifefold.interpreters.store.reading import (
+    BUSY_TIMEOUT_S,
+    Chain,
+    Known,
+    between,
+    chain,
+    connect,
+    is_intact,
+    known_of,
+    moment_of,
+    position_at,
+    read_on,
+)
 from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_schema
 from lifefold.interpreters.store.snapshot import Resumption
+from lifefold.interpreters.store.wal import write_again
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -76,6 +99,8 @@ class SqliteStore:
         self.path = path
         self.displaced: Displaced | None = None
         """What happened to the log if it is no longer at its path; ``path`` is its copy then."""
+        self.past: tuple[int, int] | None = None
+        """The position and the time of a log that is read as it was then (``past``); None for a log as it is."""
         self.when_displaced: Callable[[], None] = _nothing
         """Called when the store has noticed that and continues in the copy."""
         self._connection = connection
@@ -103,6 +128,7 @@ class SqliteStore:
             draft.unlink(missing_ok=True)
             try:
                 write_schema(draft, meta)
+                drop_anchor(path)
                 draft.replace(path)
             finally:
                 draft.unlink(missing_ok=True)
@@ -115,13 +141,13 @@ class SqliteStore:
     @classmethod
     def open(cls, path: Path, *, patient: bool = True) -> Self:
         """Open an existing file for writing, under a new epoch. Raises ``Locked``, ``Busy``, ``NotAStore``."""
-        connect(path).close()
-        lock = take_lock(path)
-        try:
-            return cls._writing(path, lock, patient=patient)
-        except BaseException:
-            os.close(lock)
-            raise
+        with closing(connect(path)):  # as the last connection it would empty a write-ahead log that is not durable
+            lock = take_lock(path)
+            try:
+                return cls._writing(path, lock, patient=patient)
+            except BaseException:
+                os.close(lock)
+                raise
 
     @classmethod
     def peek(cls, path: Path) -> Self:
@@ -151,7 +177,9 @@ class SqliteStore:
         self.close()
 
     def close(self) -> None:
-        """Close the file and release the lock."""
+        """Close the file and release the lock. A writer leaves the anchor beside the file."""
+        if self._locks:
+            keep_anchor(self.path, self._connection, self._known.anchor)
         self._connection.close()
         if self._base is not None:
             self._base.close()
@@ -161,7 +189,7 @@ class SqliteStore:
 
     def meta(self, name: str) -> str | None:
         """Return the value that the file's maker wrote under a name; None if there is none."""
-        return self._translated(lambda: meta_of(self._connection, name))
+        return translated(self.path, lambda: meta_of(self._connection, name))
 
     def meta_as(self, name: str, kind: type[T]) -> T | None:
         """Return the JSON value under a name, decoded as this type. Raises ``Damaged``."""
@@ -170,6 +198,12 @@ class SqliteStore:
             return None if text is None else msgspec.json.decode(text, type=kind)
         except (msgspec.DecodeError, UnicodeError) as error:
             raise damaged(self.path, f"its metadata {name!r} cannot be read: {error}") from error
+
+    def newest_rules(self) -> str | None:
+        """Return the version of the rules that decided the newest entry; None for an empty log."""
+        query = "ORDER BY position DESC LIMIT 1"
+        found = self._translated(lambda: self._connection.execute(select(self._connection, query)).fetchone())
+        return None if found is None else Entry(*found).rules
 
     def is_written(self) -> bool:
         """Tell whether a process has this file open for writing now."""
@@ -189,6 +223,14 @@ class SqliteStore:
             os.close(lock)
         return False
 
+    def position_at(self, at_ms: int) -> int:
+        """Return the position of the newest entry that is not later than a Unix time; 0 if there is none."""
+        return self._translated(lambda: position_at(self._connection, at_ms))
+
+    def time_of(self, seq: int) -> int | None:
+        """Return the time of the entry at a position, in Unix milliseconds; None if there is none."""
+        return self._translated(lambda: moment_of(self._connection, seq))
+
     async def append(self, batch: Batch) -> None:
         """Write a batch in one transaction; see ``EventStore``."""
         await self._in_turn(partial(self._append, batch), is_small=len(batch.entries) <= SMALL_ENTRIES)
@@ -200,6 +242,10 @@ class SqliteStore:
     async def read_on(self, count: int) -> Sequence[Entry]:
         """Return the entries of all streams, as written, without the first ``count``."""
         return await self._in_turn(lambda: read_on(self.path, self._connection, count))
+
+    async def chain(self) -> Chain:
+        """Return all entries with their links, and the anchor, without verifying them."""
+        return await self._in_turn(lambda: chain(self.path, self._connection))
 
     async def between(self, after: int, until: int) -> Sequence[Entry]:
         """Return the entries after one position of the log until another, of all streams."""
@@ -286,7 +332,7 @@ class SqliteStore:
     def _timed(self, work: Callable[[], T]) -> T:
         start = perf_counter()
         try:
-            return self._translated(work)
+            return translated(self.path, work)
         finally:
             self._took_s = perf_counter() - start
 
@@ -342,9 +388,6 @@ class SqliteStore:
                     raise
         raise AssertionError  # the last try returns or raises
 
-    def _translated(self, work: Callable[[], T]) -> T:
-        return translated(self.path, work)
-
     def _read(self, stream: str | None, after: int) -> list[Entry]:
         if stream is None and not after:
             return read_on(self.path, self._connection, 0)
@@ -366,6 +409,7 @@ class SqliteStore:
             with suppress(sqlite3.Error):  # the batch is written; the next one tries again
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             self._base.follow()
+            keep_anchor(self.path, self._connection, self._known.anchor)
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> Anchor:
         """Write the parts of a batch; return the newest anchor."""
@@ -438,9 +482,15 @@ def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
 
 
 def _next_epoch(path: Path, connection: sqlite3.Connection) -> int:
-    epoch_of(path, connection)
-    connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
-    return epoch_of(path, connection)
+    """Begin a new epoch, after all that the log has is durable."""
+    with _transaction(connection):
+        try:
+            write_again(beside(path, WAL))
+        except OSError as error:
+            raise unreliable(path, error) from error
+        epoch_of(path, connection)
+        connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
+        return epoch_of(path, connection)
 
 
 def _nothing() -> None:

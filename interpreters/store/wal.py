@@ -1,12 +1,17 @@
 """Opening a SQLite file that several processes use: with a write-ahead log, and a flush for every commit."""
 
+import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
 
 PAUSE_S: Final = 0.01
 """The pause before the next try to open a busy file."""
+
+PIECE_BYTES: Final = 1_048_576
+"""The number of bytes that are written again at once."""
 
 
 def open_shared(path: Path | str, busy_s: float) -> sqlite3.Connection:
@@ -22,6 +27,24 @@ def open_shared(path: Path | str, busy_s: float) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def write_again(wal: Path) -> None:
+    """Write a write-ahead log again as it is, and flush it. The caller has SQLite's lock for writing.
+
+    After a failed flush the system takes written pages for clean, and a later flush does not write them (Linux). They
+    can still be read, until the power is lost. So the next writer would rely on transactions that are not on the disk,
+    and lose its own together with them. Written again, the pages are on the disk after the flush. Raises ``OSError``.
+    """
+    with suppress(FileNotFoundError):
+        opened = os.open(wal, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            place = 0
+            while piece := os.pread(opened, PIECE_BYTES, place):
+                place += os.pwrite(opened, piece, place)
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def is_busy(error: sqlite3.Error) -> bool:

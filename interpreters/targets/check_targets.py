@@ -71,6 +71,38 @@ def named(name: str) -> Target:
     )
 
 
+def of_logs(name: str) -> Target:
+    """Return the target of a system by which a log is read: shipped, or ``module:attribute``, with or without opening.
+
+    Raises ``UnusableTarget``.
+    """
+    if ":" not in name:
+        return named(name) if name not in systems() else _shipped(name)
+    found, made, needs = _attribute(name, *name.partition(":")[::2]), False, _needs(name)
+    if _is_function(found):
+        found, made = _called(name, found), True
+    spelled = f"{name.partition(':')[2]}{'()' if made else ''}"
+    match found:
+        case Machine():
+            return Target(name, found, (), Bounds(), needs, spelled)
+        case System():
+            return Target(name, found, (), Bounds(), needs, spelled)
+        case (System() as system, _opening):
+            return Target(name, system, (), Bounds(), needs, f"{spelled}[0]")
+        case _:
+            raise UnusableTarget(f"{name} is {called(found)}; accepted: a System, or {_ACCEPTED}")
+
+
+def _shipped(name: str) -> Target:
+    """Return a shipped system with its own properties: those of its small configurations need not hold in every log."""
+    return Target(name, systems()[name], (), Bounds(), (SHIPPED, "systems"), f'systems()["{name}"]')
+
+
+def _needs(name: str) -> tuple[str, str]:
+    module, _, attribute = name.partition(":")
+    return module, attribute.partition(".")[0]
+
+
 def _listed(name: str) -> str:
     """Return where targets are listed; for a name like that of a fleet all fleets, because no command lists them."""
     fleets = f"; the small fleets are {', '.join(sorted(larger()))}" if name.startswith("fleet") else ""

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.kernel import Machine, Record, System, alone
+from lifefold.core.kernel import Machine, Record, System, World, alone
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.crash_model import CRASHES, CrashBounds
 from lifefold.interpreters.search.opening import Opening
@@ -33,6 +33,8 @@ class Target(msgspec.Struct, frozen=True):
     spelled: str = ""
     record: Record | None = None
     """The initial record of a machine, if it is not the machine's own."""
+    begin: World | None = None
+    """The world in which a search begins instead of an opening, such as one folded from a log."""
     opened_there: bool = False
     """Whether ``spelled`` is a system together with its opening."""
     properties: tuple[tuple[str, str], ...] = ()

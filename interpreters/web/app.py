@@ -24,11 +24,11 @@ from starlette.responses import FileResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from lifefold.interpreters.recorder.forks import written
 from lifefold.interpreters.store import StoreError
 from lifefold.interpreters.web.agent_page import UnknownName
 from lifefold.interpreters.web.commands import Command, Given
 from lifefold.interpreters.web.followed_log import UnknownPosition
-from lifefold.interpreters.web.fork import forked
 from lifefold.interpreters.web.guards import LOGIN, NEEDS_LOGIN, Guards
 from lifefold.interpreters.web.log_page import download
 from lifefold.interpreters.web.openapi import (
@@ -54,6 +54,9 @@ ASSETS: Final = {"desk.css": "text/css", "desk.js": "text/javascript", "icon.svg
 
 PING_S: Final = 15
 """The interval of comments in a stream, by which a dead connection is noticed."""
+
+AGAIN_S: Final = 1
+"""After how many seconds a browser asks again for a page whose log is being read."""
 
 MOST_LINKS: Final = 8
 """The most fleets that each page links to; ``/`` has all of them."""
@@ -161,7 +164,7 @@ class _Application:
     async def fork(self, request: Request) -> Response:
         """Return a log of its own with the entries up to a position."""
         found = await to_thread.run_sync(view, self._shelf, request)
-        path = await to_thread.run_sync(forked, found)
+        path = await to_thread.run_sync(written, found.log.path, found.moment.seq, found.log.fleet)
         removed = BackgroundTask(shutil.rmtree, path.parent, ignore_errors=True)
         return FileResponse(path, media_type=SQLITE, filename=path.name, background=removed)
 
@@ -190,7 +193,10 @@ class _Application:
             status, why = error.status_code, error.detail
         else:
             status, why = next(status for kind, status in _STATUSES.items() if isinstance(error, kind)), str(error)
-        return self._problem(request, why, status)
+        answer = self._problem(request, why, status)
+        if isinstance(error, StillReading):
+            answer.headers["refresh"] = answer.headers["retry-after"] = str(AGAIN_S)
+        return answer
 
     async def broken(self, request: Request, error: Exception) -> Response:
         """Return that a page is broken by a mistake of the desk, whose server prints the error."""

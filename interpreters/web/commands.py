@@ -4,6 +4,7 @@ A struct becomes the words of a command, the parser of the command line reads th
 command through the log. A repeated key gives nothing: it returns the recorded answers of the first time.
 """
 
+from contextlib import nullcontext
 from contextvars import copy_context
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +24,7 @@ from lifefold.interpreters.cli.grammar import parser
 from lifefold.interpreters.cli.operator_commands import TEXT_CHARACTERS
 from lifefold.interpreters.engine import ACCEPTED, REFUSED
 from lifefold.interpreters.store import SqliteStore, StoreError
-from lifefold.interpreters.web import plan_changes
+from lifefold.interpreters.web import plan_changes, task_edits
 
 _MODULES: Final = "lifefold.interpreters.cli.commands"
 
@@ -230,6 +231,43 @@ class AddTask(msgspec.Struct, frozen=True, tag_field="command", tag="add-task"):
         return ["task add", *(f"--{name}={value}" for name, value in plain.items()), *options]
 
 
+class Edit(msgspec.Struct, frozen=True, tag_field="command", tag="edit"):
+    """Change a task, in the fleet file and in the plan in force; a field that is null or empty stays as it is.
+
+    ``verify`` are command lines. ``seen`` is from the page of the task: a task that was changed since is not edited.
+    """
+
+    name: Name
+    seen: Annotated[str, Meta(max_length=64)] = ""
+    prompt: Annotated[str, Meta(max_length=TEXT_CHARACTERS)] = ""
+    verify: Annotated[tuple[Text, ...], Meta(max_length=100)] = ()
+    priority: Annotated[int, Meta(ge=0, le=1_000)] | None = None
+    max_retries: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
+    usd: Amount = ""
+    tokens: Amount = ""
+    time: Amount = ""
+    sessions: Amount = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a command that changes nothing."""
+        if len(self._options()) == 0:
+            raise ValueError(
+                "one of prompt, verify, priority, max_retries, usd, tokens, time and sessions must be given"
+            )
+
+    def _options(self) -> list[str]:
+        given = {"prompt": self.prompt, "budget-usd": self.usd, "budget-tokens": self.tokens, "budget-time": self.time}
+        given |= {"budget-sessions": self.sessions}
+        numbers = {"priority": self.priority, "max-retries": self.max_retries}
+        options = [f"--{name}={value}" for name, value in given.items() if value]
+        options += [f"--verify={each}" for each in self.verify]
+        return options + [f"--{name}={value}" for name, value in numbers.items() if value is not None]
+
+    def words(self) -> list[str]:
+        """Return the words of the command line, without the log."""
+        return ["edit", *self._options(), "--yes", "--", self.name]
+
+
 class AcceptPlan(msgspec.Struct, frozen=True, tag_field="command", tag="accept-plan"):
     """Accept the changed fleet file as a page has shown it; ``rest`` accepts it without its parts without an effect."""
 
@@ -270,6 +308,7 @@ Command = (
     | AcceptBranch
     | Finish
     | AddTask
+    | Edit
     | AcceptPlan
     | Abort
 )
@@ -289,10 +328,12 @@ class AnswerLine(msgspec.Struct, frozen=True):
 class Given(msgspec.Struct, frozen=True):
     """The answers to a command. ``refusal`` is the sentence of a command that was refused as a whole, or empty.
 
-    ``is_repeated``: the key was used before, and these are the recorded answers.
+    ``notes`` are sentences beside the answers. ``is_repeated``: the key was used before, and these are the recorded
+    answers.
     """
 
     lines: tuple[AnswerLine, ...] = ()
+    notes: tuple[str, ...] = ()
     refusal: str = ""
     is_repeated: bool = False
 
@@ -311,6 +352,8 @@ class Desk:
         self._answered: Final[dict[str, Given]] = {}
         self._turns: Final[dict[str, Lock]] = {}
         self._lock: Final = Lock()
+        self._file: Final = Lock()
+        """Is held by a command that reads the fleet file and writes it, or accepts it."""
 
     def give(self, command: Command, key: str) -> Given:
         """Give a command, and return its answers; those of the first time if the key was used before.
@@ -323,7 +366,8 @@ class Desk:
             before = self._answered.get(key) or self._recorded(key)
             if before is not None:
                 return msgspec.structs.replace(before, is_repeated=True)
-            given = copy_context().run(_give, self._log, command, key)
+            with self._file if isinstance(command, Edit | AcceptPlan) else nullcontext():
+                given = copy_context().run(_give, self._log, command, key)
             with self._lock:
                 self._answered[key] = given
                 while len(self._answered) > _MOST_REMEMBERED:
@@ -355,7 +399,8 @@ _MOST_REMEMBERED: Final = 1_000
 
 def _give(log: Path, command: Command, key: str) -> Given:
     lines: list[AnswerLine] = []
-    DELIVERY.set(Delivery(key, lambda given: lines.append(AnswerLine(given.line, given.is_accepted))))
+    notes: list[str] = []
+    DELIVERY.set(Delivery(key, lambda given: lines.append(AnswerLine(given.line, given.is_accepted)), notes.append))
     verb, *rest = command.words()
     arguments = parser().parse_args([*verb.split(), f"--db={log}", *rest])
     module, _, function = arguments.command.partition(":")
@@ -363,11 +408,13 @@ def _give(log: Path, command: Command, key: str) -> Given:
         inside.must_be_permitted(arguments)
         if isinstance(command, AcceptPlan):
             plan_changes.accept(log, command.seen, rest=command.rest)
-            return Given(tuple(lines))
+            return Given(tuple(lines), tuple(notes))
+        if isinstance(command, Edit):
+            task_edits.must_be_as_seen(log, command.name, command.seen)
         getattr(import_module(f"{_MODULES}.{module}"), function)(arguments)
     except BadInput as refused:
-        return Given(tuple(lines), _in_words(str(refused), log))
-    return Given(tuple(lines))
+        return Given(tuple(lines), tuple(notes), _in_words(str(refused), log))
+    return Given(tuple(lines), tuple(notes))
 
 
 def _in_words(refusal: str, log: Path) -> str:

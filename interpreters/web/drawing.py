@@ -1,4 +1,4 @@
-"""The timeline as a drawing: where each state of each lane lies, with idle times drawn short."""
+"""The timeline as a drawing: an axis of times, and where each state of each lane lies, with idle times drawn short."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -7,6 +7,7 @@ from typing import Final
 from markupsafe import Markup, escape
 
 from lifefold.interpreters.cli.wording import age, cut_in_the_middle, moment
+from lifefold.interpreters.explain.words import of_lane
 from lifefold.interpreters.web.structs import Lane, Span, TimelinePage
 
 NAMES_PX: Final = 140
@@ -23,6 +24,17 @@ GAP_PX: Final = 24
 
 LANE_PX: Final = 24
 """The height of a lane."""
+
+AXIS_PX: Final = 22
+"""The height of the axis above the lanes."""
+
+TICK_PX: Final = 90
+"""The least distance of two times on the axis."""
+
+STEPS_MS: Final = tuple(
+    seconds * 1_000 for seconds in (1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400)
+)
+"""The distances of times on the axis, in milliseconds: the first one that leaves enough room is taken."""
 
 MOST_ROWS: Final = 100
 """The most states in the table below the drawing."""
@@ -62,11 +74,12 @@ def drawing(page: TimelinePage, addresses: Mapping[str, str]) -> Markup:
     It is written here and not by a template, because it can have thousands of parts.
     """
     scale = Scale(page)
-    width, height = int(scale.width) + 8, len(page.lanes) * LANE_PX + 8
+    width, height = int(scale.width) + TICK_PX, len(page.lanes) * LANE_PX + AXIS_PX + 8
     parts = [_HEAD.format(width, height, width, height)]
     parts += [_gap(scale, begin, end, height) for begin, end in page.idle]
+    parts += [_TICK.format(x, x, height, x + 3, said) for x, said in ticks(page, scale)]
     for number, lane in enumerate(page.lanes):
-        parts += _lane(lane, number * LANE_PX + 4, scale, addresses[f"{lane.kind} {lane.name}"])
+        parts += _lane(lane, number * LANE_PX + AXIS_PX + 4, scale, addresses[f"{lane.kind} {lane.name}"])
     return Markup("\n").join([*parts, Markup("</svg>")])
 
 
@@ -75,11 +88,44 @@ _HEAD: Final = Markup(
     ' viewBox="0 0 {} {}">'
 )
 _GAP: Final = Markup('<rect class="idle" x="{}" y="0" width="{}" height="{}"><title>{}</title></rect>')
+_TICK: Final = Markup('<line class="tick" x1="{}" x2="{}" y1="0" y2="{}"/><text class="time" x="{}" y="14">{}</text>')
 _NAME: Final = Markup('<text x="4" y="{}">{}</text>')
 _BAR: Final = (
     '<a href="%s?at=%d"><rect class="bar state-%s" x="%.1f" y="%d" width="%.1f" height="18" rx="3">'
     "<title>%s</title></rect></a>"
 )
+
+
+def ticks(page: TimelinePage, scale: Scale) -> Iterator[tuple[float, str]]:
+    """Yield the places of the axis with their local times: round ones, far enough apart, and the begin of the page.
+
+    An idle time has none, because it is drawn short. After it the next round time follows.
+    """
+    last = _px(scale.x(page.from_ms))
+    yield last, moment(page.from_ms)
+    busy_ms = page.to_ms - page.from_ms - sum(end - begin for begin, end in page.idle)
+    least_ms = busy_ms * TICK_PX / WIDTH_PX
+    step_ms = next((each for each in STEPS_MS if each >= least_ms), STEPS_MS[-1] * (1 + int(least_ms / STEPS_MS[-1])))
+    for begin_ms, end_ms in _busy(page):
+        for at_ms in range(-(-begin_ms // step_ms) * step_ms, end_ms + 1, step_ms):
+            if (x := _px(scale.x(at_ms))) - last >= TICK_PX:
+                last = x
+                yield x, moment(at_ms)
+
+
+def _busy(page: TimelinePage) -> Iterator[tuple[int, int]]:
+    """Yield the times between the idle ones."""
+    begin_ms = page.from_ms
+    for idle_from, idle_to in page.idle:
+        yield begin_ms, idle_from
+        begin_ms = idle_to
+    yield begin_ms, page.to_ms
+
+
+def states(page: TimelinePage) -> list[tuple[str, str]]:
+    """Return the states on a page, each with its words, in the order in which they come first."""
+    found = dict.fromkeys(span.state for lane in page.lanes for span in lane.spans)
+    return [(each, of_lane(each)) for each in found]
 
 
 def _gap(scale: Scale, begin: int, end: int, height: int) -> Markup:
@@ -97,7 +143,7 @@ def _lane(lane: Lane, y: int, scale: Scale, address: str) -> Iterator[Markup]:
             continue
         drawn_to = max(right, left + LEAST_PX)
         state, lasts = escape(span.state), age(span.to_ms - span.from_ms)
-        title = f"{name} {state} from {moment(span.from_ms)} for {lasts}"
+        title = f"{name} {escape(of_lane(span.state))} ({state}) from {moment(span.from_ms)} for {lasts}"
         bar = _BAR % (at, span.seq, state, left, y, drawn_to - left, title)
         yield Markup(bar)  # noqa: S704 - its texts are escaped above, once a lane
 

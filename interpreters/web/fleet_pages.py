@@ -14,10 +14,10 @@ from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
 from lifefold.interpreters.web import plan_changes
 from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.moments import View, cost
-from lifefold.interpreters.web.structs import BoardPage, Column, FleetPage
+from lifefold.interpreters.web.structs import Action, BoardPage, Column, FleetPage
 
 MOST_LINES: Final = 12
-"""The last transitions on the page of a fleet."""
+"""The last sentences of the story on the page of a fleet."""
 
 MOST_FAILED: Final = 20
 """The most failed and blocked tasks on the page of a fleet."""
@@ -54,6 +54,7 @@ def fleet_page(view: View) -> FleetPage:
         view.waits,
         plan_changes.waiting(view),
         tuple(_troubles(view)),
+        tuple(_releases(view)),
         tuple(view.task(each) for each in counted if each.state in _FAILED)[:MOST_FAILED],
         dict(Counter(each.state for each in counted)),
         attention.in_words(each for each in counted if each.state != State.CLOSED),
@@ -62,7 +63,7 @@ def fleet_page(view: View) -> FleetPage:
         view.agents(),
         balances(view.there),
         cost(view.moment.account.spending.total),
-        tuple(view.log.journal.chosen(Choice(), before=view.moment.seq + 1, most=MOST_LINES))[::-1],
+        tuple(view.log.journal.told(Choice(), before=view.moment.seq + 1, most=MOST_LINES))[::-1],
     )
 
 
@@ -75,6 +76,14 @@ def _troubles(view: View) -> Iterator[str]:
     if awaited.goes_on(view.there):
         yield from awaited.in_the_way(read_waits(view.folder.waits), view.now_ms)
     yield from awaited.fallen(view.moment.account.stopped_by)
+
+
+def _releases(view: View) -> Iterator[Action]:
+    """Yield the ends of quarantines, one for each agent, service or task."""
+    if view.moment.is_now:
+        for name in dict.fromkeys(each.name for each in quarantines.quarantined(view.there)):
+            about = "it continues in its state; the cause of its error has to be mended before"
+            yield Action(f"Release {name}", {"command": "release", "name": name}, about)
 
 
 def board_page(view: View) -> BoardPage:

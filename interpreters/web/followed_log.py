@@ -5,6 +5,7 @@ The past is folded from the nearest snapshot before it. Aggregates are persisten
 memory with its neighbours. There are at most ``MOST_SNAPSHOTS`` of them, and their spacing doubles when there are more.
 """
 
+import traceback
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ import msgspec
 from lifefold.core.fleet import system
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli.account import Account
+from lifefold.interpreters.desk.history import Claims
 from lifefold.interpreters.engine import Ledger, LogMismatchError
 from lifefold.interpreters.store import Entry, SqliteStore, StoreError
 from lifefold.interpreters.web.journal import Journal
@@ -63,6 +65,7 @@ class FollowedLog:
         self.fleet: Final = self.store.meta("fleet") or key
         self.journal: Final = Journal()
         self.trails: Final = Trails()
+        self.claims: Final = Claims()
         self.now = Moment(0, 0, {}, Account(), is_now=True)
         self.is_read = False
         """Whether all entries that were there at the beginning are folded."""
@@ -107,6 +110,11 @@ class FollowedLog:
             self.trouble = ""
         except (LogMismatchError, StoreError, OSError) as error:
             self.trouble = str(error)
+        except Exception as error:  # noqa: BLE001 - one broken log must not end the desk of the others
+            said = f"a mistake of lifefold has broken the reading of {self.path} ({type(error).__name__})"
+            if self.trouble != said:
+                traceback.print_exc()
+            self.trouble = said
         self.is_read = True
         return before != (self.now.seq, self.runs, self.trouble, self.is_read)
 
@@ -129,6 +137,7 @@ class FollowedLog:
                 self._account.observe(name, reaction)
                 self.journal.add(seq, name, envelope, reaction)
                 self.trails.add(seq, name, envelope, reaction)
+                self.claims.observe(name, reaction, seq)
                 if self._past.wants(seq):
                     self._past.keep(Moment(seq, at_ms, dict(self._ledger.aggregates), self._account.copied()))
         finally:

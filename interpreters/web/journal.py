@@ -1,4 +1,4 @@
-"""The transitions of a log in memory, one line each: what the page of the log, the timeline and claims are made of.
+"""The story and the transitions of a log in memory, one line each: what the pages of log and timeline are made of.
 
 A line has about 400 bytes. The lines are shared by all browsers, so memory depends on the log and not on its readers.
 """
@@ -9,10 +9,12 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core.kernel import Envelope, Reaction
+from lifefold.core.fleet.system import board
+from lifefold.core.kernel import Envelope, Reaction, RunnerRecovered
 from lifefold.effects import Tell
 from lifefold.interpreters.cli.log_filter import concerned
 from lifefold.interpreters.cli.story import SHOWN, happenings
+from lifefold.interpreters.explain.chronicle import Chronicle, News
 
 IDLE_MS: Final = 60_000
 """A time without any transition that is at least so long counts as idle."""
@@ -41,6 +43,23 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     agents: tuple[str, ...]
 
 
+class Told(msgspec.Struct, frozen=True, gc=False):
+    """One sentence of the story, as ``lifefold log`` prints it. ``seq`` is the position of its entry.
+
+    ``about`` is a task, an agent or a part of the fleet; ``by`` is the operator or the session that has caused it, or
+    empty. ``mood`` is ``failed``, ``waits``, ``done`` or empty. A line about no task and no agent is for all of them.
+    """
+
+    seq: int
+    at_ms: int
+    about: str
+    said: str
+    by: str
+    mood: str
+    tasks: tuple[str, ...]
+    agents: tuple[str, ...]
+
+
 class Choice(msgspec.Struct, frozen=True):
     """Which lines of a journal are wanted: all of these that are not empty must fit."""
 
@@ -58,6 +77,15 @@ class Choice(msgspec.Struct, frozen=True):
             and (not self.text or self.text in f"{line.name} {line.event} {line.cause} {line.actor}".lower())
         )
 
+    def tells(self, told: Told) -> bool:
+        """Tell whether a sentence of the story is wanted; ``machine`` chooses transitions only."""
+        is_for_all = not (told.tasks or told.agents)
+        return (
+            (not self.task or is_for_all or self.task in told.tasks)
+            and (not self.agent or is_for_all or self.agent in told.agents)
+            and (not self.text or self.text in f"{told.about} {told.said} {told.by}".lower())
+        )
+
 
 class Journal:
     """The lines of a log, in its order. One thread adds; any thread reads up to a position that it knows."""
@@ -65,11 +93,13 @@ class Journal:
     def __init__(self) -> None:
         """Begin without lines."""
         self.lines: Final[list[Line]] = []
+        self.story: Final[list[Told]] = []
         self.lanes: Final[dict[tuple[str, str], list[Line]]] = {}
         """The lines of each task, and the changes of state of each session and each run of a service."""
         self.idle: Final[list[tuple[int, int]]] = []
         """The times of at least ``IDLE_MS`` without any transition."""
         self._sent: Final[dict[tuple[str, str, int], int]] = {}
+        self._chronicle: Final = Chronicle()
 
     def add(self, seq: int, aggregate: str, envelope: Envelope, reaction: Reaction) -> None:
         """Add the transitions of the entry at a position."""
@@ -99,6 +129,19 @@ class Journal:
             if isinstance(each.effect, Tell):
                 self._sent[aggregate, each.effect.aggregate, each.effect.ordinal] = seq
 
+        self._tell(seq, aggregate, envelope, reaction)
+
+    def _tell(self, seq: int, aggregate: str, envelope: Envelope, reaction: Reaction) -> None:
+        """Add to the story what the entry at a position tells."""
+        if aggregate == board.NAME and isinstance(envelope.event, RunnerRecovered):
+            news = self._chronicle.recovered(envelope.event, envelope.at_ms)
+            if news is not None:
+                self.story.append(_told(seq, news, (), ()))
+        for news, steps in self._chronicle.told(aggregate, reaction):
+            found = [concerned(aggregate, reaction, step) for step in steps]
+            tasks, agents = (frozenset[str]().union(*each) for each in zip(*found, strict=True))
+            self.story.append(_told(seq, news, _names(tasks), _names(agents)))
+
     def _index(self, line: Line) -> None:
         before_ms = self.lines[-1].at_ms if self.lines else line.at_ms
         if line.at_ms - before_ms >= IDLE_MS:
@@ -127,10 +170,24 @@ class Journal:
                 found.append(self.lines[number])
         return found[::-1]
 
+    def told(self, choice: Choice, *, before: int, most: int) -> list[Told]:
+        """Return the last sentences that fit, at most so many, of the entries before a position, the oldest first."""
+        found: list[Told] = []
+        number = bisect_left(self.story, before, key=_seq)
+        while number and len(found) < most:
+            number -= 1
+            if choice.tells(self.story[number]):
+                found.append(self.story[number])
+        return found[::-1]
+
+
+def _told(seq: int, news: News, tasks: tuple[str, ...], agents: tuple[str, ...]) -> Told:
+    return Told(seq, news.at_ms, news.about, news.said, news.by, str(news.mood), tasks, agents)
+
 
 def _names(found: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(each for each in found if each))
 
 
-def _seq(line: Line) -> int:
+def _seq(line: Line | Told) -> int:
     return line.seq

@@ -1,15 +1,23 @@
 """The page of all fleets: those in which something waits first, then those that run, and last those that are over."""
 
+import traceback
+from collections.abc import Iterator, Sequence
+from typing import Final
+
 import msgspec
 
 from lifefold.interpreters.web.fleet_pages import fleet_page
+from lifefold.interpreters.web.followed_log import FollowedLog
 from lifefold.interpreters.web.moments import View
 from lifefold.interpreters.web.shelf import Shelf
 from lifefold.interpreters.web.structs import At, FleetPage
 
+BROKEN: Final = "a mistake of lifefold has broken its page ({}); the terminal of the desk shows it"
+"""What is said of a fleet whose page cannot be made."""
+
 
 class Unread(msgspec.Struct, frozen=True):
-    """A log of this machine that cannot be opened, and why."""
+    """A log that cannot be opened, or a fleet whose page is broken, and why."""
 
     log: str
     why: str
@@ -32,17 +40,31 @@ class Overview(msgspec.Struct, frozen=True):
 
 def overview(shelf: Shelf) -> Overview:
     """Return the page of all fleets."""
-    views = [View(log) for log in shelf.read()]
     is_of_machine = shelf.find is not None
-    over = [view for view in views if is_of_machine and view.is_over and not view.runs]
-    pages = [fleet_page(view) for view in views if view not in over]
+    parts = list(_parts(shelf.read(), in_short=is_of_machine))
+    pages = [each for each in parts if isinstance(each, FleetPage)]
     if is_of_machine:
         pages.sort(key=lambda page: (not page.waits and page.change is None, page.at.runner != "at work"))
+    broken = (each for each in parts if isinstance(each, Unread))
     return Overview(
         tuple(pages),
-        tuple(view.at() for view in over),
+        tuple(each for each in parts if isinstance(each, At)),
         tuple(key for key, log in list(shelf.logs.items()) if not log.is_read),
-        tuple(Unread(log, why) for log, why in shelf.unread.items()),
+        (*broken, *(Unread(log, why) for log, why in shelf.unread.items())),
         shelf.hidden,
         is_of_machine,
     )
+
+
+def _parts(logs: Sequence[FollowedLog], *, in_short: bool) -> Iterator[FleetPage | At | Unread]:
+    """Yield the part of each fleet, with ``in_short`` only its moment if it is over.
+
+    A fleet whose part cannot be made is named with its error. The others are shown.
+    """
+    for log in logs:
+        try:
+            view = View(log)
+            yield view.at() if in_short and view.is_over and not view.runs else fleet_page(view)
+        except Exception as error:  # noqa: BLE001 - one broken fleet must not hide what waits in the others
+            traceback.print_exc()
+            yield Unread(str(log.path), f"{log.fleet}: {BROKEN.format(type(error).__name__)} ({log.path})")

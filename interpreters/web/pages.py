@@ -92,11 +92,13 @@ def _task(shelf: Shelf, request: Request) -> structs.TaskPage:
 
 
 def _diff(shelf: Shelf, request: Request) -> structs.DiffPage:
-    return diff_page(View(shelf.log(request.path_params["key"])), request.path_params["name"])
+    attempt, since = number(request, "attempt") or 0, number(request, "since") or 0
+    return diff_page(View(shelf.log(request.path_params["key"])), request.path_params["name"], attempt, since)
 
 
 def _log(shelf: Shelf, request: Request) -> structs.LogPage:
-    return log_page(view(shelf, request), choice(request), number(request, "before") or 0)
+    is_all = bool(number(request, "all"))
+    return log_page(view(shelf, request), choice(request), number(request, "before") or 0, is_all=is_all)
 
 
 def _timeline(shelf: Shelf, request: Request) -> structs.TimelinePage:
@@ -112,13 +114,18 @@ def _machine(_shelf: Shelf, request: Request) -> structs.MachinePage:
 
 
 CHOICE: Final = (
-    Parameter("task", "only transitions that concern this task"),
-    Parameter("agent", "only transitions that concern this agent"),
-    Parameter("machine", "only transitions of this machine"),
-    Parameter("text", "only transitions with this text in their name, cause or actor"),
+    Parameter("task", "only lines that concern this task"),
+    Parameter("agent", "only lines that concern this agent"),
+    Parameter("machine", "only transitions of this machine, in place of the story"),
+    Parameter("text", "only lines with this text in their name, cause or actor"),
 )
-_BEFORE: Final = Parameter("before", "only transitions of entries before this position", is_number=True)
+_ALL: Final = Parameter("all", "1: every transition, in place of the story", is_number=True)
+_BEFORE: Final = Parameter("before", "only lines of entries before this position", is_number=True)
 _SESSION: Final = Parameter("session", "the session whose output is shown; without it the last", is_number=True)
+_ATTEMPTS: Final = (
+    Parameter("attempt", "the attempt whose work is shown; without it the present work", is_number=True),
+    Parameter("since", "the attempt that it is compared with; without it its base", is_number=True),
+)
 _RANGE: Final = (
     Parameter("from", "the begin, in Unix milliseconds", is_number=True),
     Parameter("to", "the end, in Unix milliseconds", is_number=True),
@@ -130,9 +137,9 @@ PAGES: Final = (
     Page("/fleets/{key}/board", structs.BoardPage, "board.html", _board, (AT,)),
     Page("/fleets/{key}/agents/{name}", structs.AgentPage, "agent.html", _agent, (AT, _SESSION)),
     Page("/fleets/{key}/tasks/{name}", structs.TaskPage, "task.html", _task, (AT,)),
-    Page("/fleets/{key}/tasks/{name}/diff", structs.DiffPage, "diff.html", _diff),
+    Page("/fleets/{key}/tasks/{name}/diff", structs.DiffPage, "diff.html", _diff, _ATTEMPTS),
     Page("/fleets/{key}/timeline", structs.TimelinePage, "timeline.html", _timeline, (AT, *_RANGE)),
-    Page("/fleets/{key}/log", structs.LogPage, "log.html", _log, (AT, *CHOICE, _BEFORE)),
+    Page("/fleets/{key}/log", structs.LogPage, "log.html", _log, (AT, _ALL, *CHOICE, _BEFORE)),
     Page("/machines", structs.MachinesPage, "machines.html", _machines),
     Page("/machines/{name}", structs.MachinePage, "machine.html", _machine),
 )

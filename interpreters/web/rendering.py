@@ -15,10 +15,10 @@ from markupsafe import Markup
 from lifefold.interpreters.cli.wording import age, clock_time
 from lifefold.interpreters.explain.accounts import Balance
 from lifefold.interpreters.explain.why.phrases import count
-from lifefold.interpreters.explain.words import OF_TASKS
+from lifefold.interpreters.explain.words import OF_TASKS, of_lane
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.views.picture import lit
-from lifefold.interpreters.web.drawing import drawing, last_spans
+from lifefold.interpreters.web.drawing import drawing, last_spans, states
 from lifefold.interpreters.web.machine_pages import picture
 from lifefold.interpreters.web.structs import TimelinePage
 
@@ -109,6 +109,8 @@ _GLOBALS: dict[str, Any] = {
     "in_words": OF_TASKS.get,
     "last_spans": last_spans,
     "lit": _lit,
+    "of_lane": of_lane,
     "path": _path,
+    "states": states,
 }
 _ENVIRONMENT.globals.update(_GLOBALS)

@@ -16,7 +16,8 @@ from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.why import Explanation
 from lifefold.interpreters.fleet_runner.agent_looks import Looks
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence
-from lifefold.interpreters.web.journal import Line
+from lifefold.interpreters.web.journal import Line, Told
+from lifefold.interpreters.web.proofs import Proof
 
 
 class At(msgspec.Struct, frozen=True):
@@ -122,7 +123,8 @@ class PlanChange(msgspec.Struct, frozen=True):
 class FleetPage(msgspec.Struct, frozen=True):
     """A fleet: what waits first, what is in the way, failed tasks, counts by state, agents, costs, budgets.
 
-    ``words`` are the counts of the tasks that are not closed, as ``lifefold status`` has them.
+    ``words`` are the counts of the tasks that are not closed, as ``lifefold status`` has them. ``releases`` end the
+    quarantines that the ``troubles`` name.
     """
 
     at: At
@@ -130,6 +132,7 @@ class FleetPage(msgspec.Struct, frozen=True):
     waits: tuple[Wait, ...]
     change: PlanChange | None
     troubles: tuple[str, ...]
+    releases: tuple[Action, ...]
     failed: tuple[Task, ...]
     counts: dict[str, int]
     words: str
@@ -138,7 +141,7 @@ class FleetPage(msgspec.Struct, frozen=True):
     agents: tuple[Agent, ...]
     balances: tuple[Balance, ...]
     cost: Cost
-    lines: tuple[Line, ...]
+    story: tuple[Told, ...]
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -206,17 +209,39 @@ class Diff(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """One claim of a task: its agent, its time, and how it ended in words; empty while it goes on."""
+    """One claim of a task: its agent, its time, and how it ended in words; empty while it goes on.
+
+    ``attempt`` is the number of the attempt at the task that it belongs to.
+    """
 
     number: int
     agent: str
     from_ms: int
     to_ms: int
     ended: str
+    attempt: int
+
+
+class TaskForm(msgspec.Struct, frozen=True):
+    """What an operator can edit of a task, as it is now. ``seen`` names these values in the command ``edit``.
+
+    ``verify`` are command lines. A text with a secret is left out. ``budgets`` has the limits of its own budget, each
+    with its balance in words: a task without one gets none.
+    """
+
+    seen: str
+    prompt: str
+    verify: tuple[str, ...]
+    priority: int
+    max_retries: int
+    budgets: dict[str, str]
 
 
 class TaskPage(msgspec.Struct, frozen=True):
-    """A task: ``why`` it is in its state, the commands that help, its claims, its verification, its cost."""
+    """A task: ``why`` it is in its state, the commands that help, its claims, its verification, its cost.
+
+    ``form`` is null for a task that cannot be edited.
+    """
 
     at: At
     task: Task
@@ -226,6 +251,7 @@ class TaskPage(msgspec.Struct, frozen=True):
     doubts: tuple[str, ...]
     waits: tuple[Wait, ...]
     actions: tuple[Action, ...]
+    form: TaskForm | None
     claims: tuple[Claim, ...]
     verifications: tuple[Verification, ...]
     lines: tuple[Line, ...]
@@ -235,6 +261,8 @@ class DiffPage(msgspec.Struct, frozen=True):
     """The work of a task as it is now: what it has changed, and the outputs of its verification.
 
     ``diff`` is null if there is no work to compare; ``why_not`` then says why. ``waits`` is its approval, if it waits.
+    ``attempts`` counts the attempts. ``attempt`` is the one that is shown, and ``since`` the one that it is compared
+    with; 0 is the present work, and its base.
     """
 
     at: At
@@ -243,12 +271,20 @@ class DiffPage(msgspec.Struct, frozen=True):
     diff: Diff | None
     why_not: str
     verifications: tuple[Verification, ...]
+    attempts: int = 0
+    attempt: int = 0
+    since: int = 0
 
 
 class LogPage(msgspec.Struct, frozen=True):
-    """Transitions of a log, the latest first. ``before`` is the position of the next older page; 0 if there is none."""
+    """The story of a log, or with ``is_all`` its transitions, the latest first.
+
+    ``before`` is the position of the next older page; 0 if there is none.
+    """
 
     at: At
+    is_all: bool
+    story: tuple[Told, ...]
     lines: tuple[Line, ...]
     before: int
 
@@ -306,12 +342,29 @@ class Row(msgspec.Struct, frozen=True):
     effects: tuple[str, ...]
 
 
+class Declared(msgspec.Struct, frozen=True):
+    """A property that a machine or a system declares. ``kind`` is ``always``, ``always step`` and so on."""
+
+    kind: str
+    name: str
+
+
+class Proven(msgspec.Struct, frozen=True):
+    """A proof, and whether it is of the code that runs here. ``words`` are its bounds for people."""
+
+    proof: Proof
+    is_of_this_code: bool
+    words: str
+
+
 class MachinePage(msgspec.Struct, frozen=True):
-    """A machine: its table, its picture (SVG; empty without one), and how many rows lead to each state."""
+    """A machine or a system: its table, its picture (SVG; empty without one), its properties, and their proofs."""
 
     machine: MachineLine
     rows: tuple[Row, ...]
     picture: str
+    properties: tuple[Declared, ...]
+    proofs: tuple[Proven, ...]
 
 
 class Problem(msgspec.Struct, frozen=True):

@@ -6,13 +6,14 @@ from typing import Final
 
 import anyio
 
-from lifefold.core.fleet.board.fleet_task import FleetTask
+from lifefold.core.fleet.board.fleet_task import CANCELLABLE, FleetTask
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.desk.changes import NoChangesError, lines
-from lifefold.interpreters.desk.difference import patch
+from lifefold.interpreters.desk.difference import Attempts, patch
+from lifefold.interpreters.desk.history import attempt_of, claims_of_attempt
 from lifefold.interpreters.desk.verifications import Verification, verifications
 from lifefold.interpreters.explain import why
 from lifefold.interpreters.explain.pending import Awaited
@@ -20,6 +21,7 @@ from lifefold.interpreters.web.agent_page import MOST_LINES, PICTURES, UnknownNa
 from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.moments import View, of_words
 from lifefold.interpreters.web.structs import Action, Claim, Diff, DiffPage, Mark, TaskPage, Wait
+from lifefold.interpreters.web.task_edits import form_of
 
 MOST_CHARACTERS: Final = 200_000
 """The most characters of a diff on a page."""
@@ -45,7 +47,7 @@ def task_page(view: View, name: str) -> TaskPage:
     return TaskPage(
         view.at(),
         view.task(found),
-        record.prompt,
+        view.secrets.hidden(record.prompt),
         said,
         (
             Mark("task", PICTURES["task"], entity.state, entity.entered_ms),
@@ -54,32 +56,45 @@ def task_page(view: View, name: str) -> TaskPage:
         tuple(_doubts(view, found.settled)),
         waits,
         tuple(_others(_actions(record, said.options), waits)) if is_now else (),
+        form_of(view, record),
         tuple(_claims(view, name))[-MOST_CLAIMS:],
-        verifications_of(view, record) if is_now else (),
+        verifications_of(view, record, record.epoch) if is_now else (),
         tuple(transitions)[::-1],
     )
 
 
-def diff_page(view: View, name: str) -> DiffPage:
-    """Return what a task has changed. Raises ``UnknownName``."""
+def diff_page(view: View, name: str, attempt: int = 0, since: int = 0) -> DiffPage:
+    """Return what a task has changed, by its present work or in one attempt, against its base or another attempt.
+
+    Raises ``UnknownName`` for an unknown task, and for an attempt that was not.
+    """
     entity = view.there[board.NAME].entities.get(f"task:{name}") if view.has_board else None
     if entity is None:
         message = f"there is no task {name!r}"
         raise UnknownName(message)
     record: FleetTask = entity.record
     waits = tuple(each for each in _waits(view, name) if each.about == Awaited.TASK)
+    every = view.log.claims.of(name)
+    claims = {each: claims_of_attempt(every, each) for each in (attempt, since) if each}
+    for number, found in claims.items():
+        if not found:
+            message = f"there is no attempt {number} at {name!r}"
+            raise UnknownName(message)
+    shown = (attempt_of(every, record.epoch), attempt, since)
+    checked = verifications_of(view, record, claims[attempt][0] if attempt else record.epoch)
     try:
-        changes, text = anyio.run(patch, view.log.store, record, ("--stat", "--patch"))
+        of = Attempts(attempt, since, claims)
+        changes, text = anyio.run(patch, view.log.store, record, ("--stat", "--patch"), of)
     except NoChangesError as error:
-        return DiffPage(view.at(), name, waits, None, str(error), verifications_of(view, record))
+        return DiffPage(view.at(), name, waits, None, str(error), checked, *shown)
     readable = view.secrets.hidden("\n".join(lines(text)))
     diff = Diff(changes.said, readable[:MOST_CHARACTERS], len(readable) > MOST_CHARACTERS)
-    return DiffPage(view.at(), name, waits, diff, "", verifications_of(view, record))
+    return DiffPage(view.at(), name, waits, diff, "", checked, *shown)
 
 
-def verifications_of(view: View, record: FleetTask) -> tuple[Verification, ...]:
-    """Return the verification of the latest claim that had one."""
-    return anyio.run(verifications, view.folder, record.id, record.epoch, view.secrets)
+def verifications_of(view: View, record: FleetTask, claim: int) -> tuple[Verification, ...]:
+    """Return the verification of the latest claim that had one, up to a claim."""
+    return anyio.run(verifications, view.folder, record.id, claim, view.secrets)
 
 
 def _waits(view: View, name: str) -> tuple[Wait, ...]:
@@ -109,18 +124,12 @@ def _actions(of: FleetTask, options: Iterable[why.Option]) -> Iterator[Action]:
     if state not in {State.CLOSED, State.CANCELLED}:
         about = "its agent gets it, or its next prompt has it"
         yield Action(f"Send {name} a message", {"command": "send", "name": name}, about, "text", is_optional=False)
-    if state in _CANCELLED_FROM:
+    if state in CANCELLABLE:
         about = "its session ends, and tasks that depend on it are blocked"
         yield Action(f"Cancel {name}", {"command": "cancel", "names": [name]}, about, "reason")
-    if of.fate is not None and state in _CANCELLED_FROM:
+    if of.fate is not None and state in CANCELLABLE:
         about = "its session ends, and those of its parts"
         yield Action(f"Abort {name}", {"command": "abort", "name": name}, about, "reason")
-
-
-_CANCELLED_FROM: Final = frozenset(
-    {State.OPEN, State.CLAIMED, State.IN_PROGRESS, State.BLOCKED, State.WAITING_FOR_SUBTASKS}
-)
-"""The states from which an operator can cancel a task."""
 
 
 def _action(option: why.Option) -> Iterator[Action]:
@@ -147,17 +156,8 @@ def _action(option: why.Option) -> Iterator[Action]:
 
 
 def _claims(view: View, name: str) -> Iterator[Claim]:
-    """Yield the claims of a task, told by its own transitions; a handover of done work is one, too."""
-    number, agent, from_ms = 0, "", 0
-    for line in view.log.journal.lane("task", name, view.moment.seq):
-        if line.event in {"Claimed", "Handed", "Entrusted"}:
-            number, agent, from_ms = number + 1, next(iter(line.agents), ""), line.at_ms
-        elif agent and line.after not in _AT_WORK:
-            yield Claim(number, agent, from_ms, line.at_ms, f"{line.after}: {line.cause}")
-            agent = ""
-    if agent:
-        yield Claim(number, agent, from_ms, 0, "")
-
-
-_AT_WORK: Final = frozenset({State.CLAIMED, State.IN_PROGRESS, State.DONE})
-"""The states in which a claim goes on, as far as the task has an owner."""
+    """Yield the claims of a task; a handover of done work is one, too."""
+    every = view.log.claims.of(name, view.moment.seq)
+    for each in every:
+        ended = ": ".join(filter(None, (each.outcome, each.reason)))
+        yield Claim(each.number, each.agent, each.began_ms, each.ended_ms, ended, attempt_of(every, each.number))

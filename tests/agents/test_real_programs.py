@@ -5,6 +5,7 @@ installs the programs; the tests of one that is not there are skipped. A session
 alone: home, repository and model service are its own.
 """
 
+import signal
 import time
 from collections.abc import Iterable
 from functools import reduce
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+import msgspec
 import pytest
 
 from agent_charges import charged
@@ -74,6 +76,11 @@ def total(sessions: Iterable[Session]) -> tuple[int, int, int, int]:
     return served.input, served.cached, 0, served.output
 
 
+def killed_total(session: Session) -> tuple[int, int, int, int]:
+    """Return the served tokens of a killed session, as far as it prints them: of a message the first output token."""
+    return session.served.input, session.served.cached, 0, 1
+
+
 def must_be_as_recorded(program: str, name: str, session: Session, folder: Path, resets_at_s: int) -> None:
     """Assert that a session ended as its recording did, with the same totals, works and limits."""
     outcome, reason = OUTCOMES[program][name]
@@ -88,6 +95,24 @@ def must_be_as_recorded(program: str, name: str, session: Session, folder: Path,
         if place == [program, name]:
             assert last_total(session.facts, counted) == total
     assert works(session.facts) == WORKS.get((program, name), works(session.facts))
+
+
+@pytest.mark.agents
+@pytest.mark.parametrize("program", ["claude"])
+def test_sessions_after_a_killed_one_are_charged_what_they_were_served(program: str, tmp_path: Path) -> None:
+    """The second and the third one, too. The killed session lacks the output tokens of its unfinished message."""
+    sandbox, cases = Sandbox(program, tmp_path), CASES[program]
+    sessions, before = list[Session](), ""
+    for each, conversation in (("success", "new"), ("killed", "resumed"), *(("success", "resumed"),) * 3):
+        case = msgspec.structs.replace(cases[each], conversation=conversation)
+        sessions.append(sandbox.session(case, before, ended_by=signal.SIGKILL))
+        before = sessions[-1].conversation
+    _, killed, *later = sessions
+    printed = charged([killed])
+    assert printed == Tokens(*killed_total(killed))
+    told = [each for each in sessions if each is not killed]
+    assert charged(sessions) == Tokens(*total(told)).plus(printed)
+    assert {each.conversation for each in later} == {before}
 
 
 @pytest.mark.agents

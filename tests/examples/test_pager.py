@@ -147,12 +147,12 @@ def fleet_file(folder: Path, url: str) -> Path:
 def test_a_fleet_whose_agent_gives_up_pages_once(tmp_path: Path, receiver: Receiver) -> None:
     """``lifefold run`` of the example, from its fleet file; another run of it has nothing more to say."""
     file = fleet_file(tmp_path, receiver.url)
-    done = lifefold("run", str(file), "--no-live", code=1)
+    done = lifefold("run", str(file), "--transitions", code=1)
     ((key, message),) = receiver.got
-    assert message["message"] == "1 error in all (max_total_errors = 1); the last was Error(exit status 1: no key)"
+    assert message["message"] == "1 error in all (max_total_errors = 1); the last was exit status 1: no key"
     assert (message["fleet"], message["agent"], message["id"]) == ("pager", "ann", key)
     assert "ann: 1 error in all (max_total_errors = 1)" in done.stdout
-    lifefold("run", str(file), "--no-live", code=1)
+    lifefold("run", str(file), "--transitions", code=1)
     assert len(receiver.got) == 1
 
 
@@ -160,7 +160,7 @@ def test_a_pager_that_is_down_does_not_stop_the_fleet(tmp_path: Path) -> None:
     """It ends as it would have ended without one, and says that the page was not sent."""
     with receiving() as gone:
         url = gone.url
-    done = lifefold("run", str(fleet_file(tmp_path, url)), "--no-live", code=1)
+    done = lifefold("run", str(fleet_file(tmp_path, url)), "--transitions", code=1)
     assert "ann: 1 error in all (max_total_errors = 1)" in done.stdout
     assert f"ann: the page was not sent: {origin(url)}: [Errno 111] Connection refused" in done.stdout
     assert url not in done.stdout + done.stderr
@@ -180,7 +180,7 @@ def test_an_option_that_cannot_be_is_told_before_anything_begins(
     """With its place in the fleet file, and no place in lifefold."""
     file = fleet_file(tmp_path, "http://127.0.0.1:8000/page")
     file.write_text(file.read_text().replace(old, new))
-    refused = lifefold("run", str(file), "--no-live", code=2)
+    refused = lifefold("run", str(file), "--transitions", code=2)
     line = 1 + [each.partition(" =")[0] for each in file.read_text().splitlines()].index(key)
     assert f"{file}:{line}: interpreters.pager:Pager.{key}: pager:Pager cannot be made: {told}" in refused.stderr
     assert "units.py" not in refused.stderr

@@ -60,7 +60,7 @@ def test_what_an_earlier_runner_was_asked_for_is_not_taken_down_again(tmp_path: 
 def test_a_fleet_is_rehearsed(tmp_path: Path) -> None:
     """``lifefold run`` of the example: all tasks closed in their order, nothing started, and every prompt on record."""
     log = tmp_path / "log.db"
-    said = lifefold("run", str(EXAMPLES / "recorder.toml"), "--db", str(log), "--no-live").stdout
+    said = lifefold("run", str(EXAMPLES / "recorder.toml"), "--db", str(log), "--transitions").stdout
     assert "2 of 2 tasks closed" in said
     files = tmp_path / "log.db.files"
     assert [path.name for path in files.iterdir() if path.name != "worktrees"] == ["requested.jsonl"]
@@ -77,9 +77,9 @@ def test_a_log_of_a_rehearsal_is_not_gone_on_with_in_earnest(tmp_path: Path) -> 
     file = tmp_path / "fleet.toml"
     (tmp_path / "recorder.py").write_text((EXAMPLES / "recorder.py").read_text())
     file.write_text(text)
-    lifefold("run", str(file), "--no-live")
+    lifefold("run", str(file), "--transitions")
     file.write_text(text.replace('[[interpreters]]\nuse = "recorder:Recorder"\n', ""))
-    refused = lifefold("run", str(file), "--no-live", code=2)
+    refused = lifefold("run", str(file), "--transitions", code=2)
     assert "interpreters: was removed" in refused.stdout
 
 

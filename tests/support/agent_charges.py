@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from lifefold.interpreters.adapters import Cost, Counted, Fact, Spent, Tokens
-from lifefold.interpreters.adapters.reading import highest
+from lifefold.interpreters.adapters import Counted, Fact, Spent, Tokens
 
 
 class Told(Protocol):
@@ -17,15 +16,22 @@ class Told(Protocol):
 
 
 def charged(sessions: Iterable[Told]) -> Tokens:
-    """Return the charge of sessions of one conversation, in order.
+    """Return the charge of sessions of one conversation, in order; the rule of the core, by kind of token.
 
-    A total of the conversation replaces what was charged before, a total of the session is added.
+    No session is taken for a killed one. So the result is less than the costs, if some were killed and others ended.
     """
-    before = Cost()
+    charged, unsaved = Tokens(), Tokens()
     for session in sessions:
-        totals = {each.counted: each.total for each in session.facts if isinstance(each, Spent)}
+        totals = {each.counted: each for each in session.facts if isinstance(each, Spent)}
         if whole := totals.get(Counted.CONVERSATION):
-            before = highest(before, whole)
+            total, held = whole.total.tokens, charged.minus(unsaved)
+            seen = held if whole.before is None else _least(whole.before.tokens, held)
+            charged = charged.plus(total.minus(seen))
+            unsaved = unsaved if whole.before is None else charged.minus(total)
         elif own := totals.get(Counted.SESSION):
-            before = before.plus(own)
-    return before.tokens
+            charged = charged.plus(own.total.tokens)
+    return charged
+
+
+def _least(one: Tokens, other: Tokens) -> Tokens:
+    return one.minus(one.minus(other))

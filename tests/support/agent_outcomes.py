@@ -123,13 +123,13 @@ OUTCOMES = {
 
 
 TOTALS = {
-    ("claude", "success", Counted.SESSION): Cost(Tokens(100, 40, 0, 7), 417),
+    ("claude", "success", Counted.CONVERSATION): Cost(Tokens(100, 40, 0, 7), 417),
     ("claude", "resumed", Counted.CONVERSATION): Cost(Tokens(200, 80, 0, 14), 834),
     ("claude", "resumed-2.1.197", Counted.SESSION): Cost(Tokens(100, 40, 0, 7), 417),
     ("claude", "resumed-2.1.197", Counted.CONVERSATION): None,
     ("claude", "killed", Counted.SESSION): Cost(Tokens(100, 40, 0, 1)),
     ("claude", "continued", Counted.CONVERSATION): Cost(Tokens(200, 80, 0, 14), 834),
-    ("claude", "written", Counted.SESSION): Cost(Tokens(200, 80, 0, 14), 834),
+    ("claude", "written", Counted.CONVERSATION): Cost(Tokens(200, 80, 0, 14), 834),
     ("codex", "success", Counted.CONVERSATION): Cost(Tokens(200, 1000, 0, 7)),
     ("codex", "resumed", Counted.CONVERSATION): Cost(Tokens(400, 2000, 0, 14)),
     ("codex", "killed", Counted.CONVERSATION): None,

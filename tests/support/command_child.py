@@ -19,7 +19,9 @@ from typing import Final, NoReturn
 import anyio
 import anyio.lowlevel
 
+from lifefold.core.fleet import system
 from lifefold.interpreters.cli import app, commands
+from lifefold.interpreters.engine import Ledger
 
 MOST_BYTES: Final = 60_000
 """How long a packet may be."""
@@ -32,6 +34,7 @@ def main() -> int:
     for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
         import_module(module.name)
     anyio.run(anyio.lowlevel.checkpoint)
+    Ledger(system)  # its codec is made once for a process
     gc.freeze()
     with socket.socket(fileno=os.dup(0)) as asked:
         while True:

@@ -13,6 +13,7 @@ from lifefold.core.fleet.board import worker_slot
 from lifefold.core.kernel import Envelope, Event, Phase
 from lifefold.core.lifecycles import session, task
 from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Batch, Entry, SqliteStore
 
 ME = f"operator:{pwd.getpwuid(os.geteuid()).pw_name}"
@@ -27,7 +28,7 @@ class FleetLog:
     ) -> None:
         """Begin a log with a plan; without agents there is one, ann. ``meaning`` is what its fleet file has said."""
         self.path = path
-        self._ledger = Ledger(system)
+        self._ledger = Ledger(system, rules=rules_version(system))
         whole = Plan("fleet", agents or (AgentPlan("ann"),), tasks, **plan)
         entries = [self._decided(name, envelope) for name, envelope in opening(whole, 0)]
         with SqliteStore.create(path, {"fleet": "fleet", "meaning": meaning}) as store:

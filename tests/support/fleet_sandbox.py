@@ -210,12 +210,12 @@ class Sandbox:
 
     def run(self, code: int = 0, **env: str) -> str:
         """Run the fleet to its end; return what it printed."""
-        return self.call("run", str(self.fleet), "--no-live", code=code, **env).stdout
+        return self.call("run", str(self.fleet), "--transitions", code=code, **env).stdout
 
     @contextmanager
     def running(self, *options: str) -> Generator["Run"]:
         """Start the fleet in a process group of its own; whatever is left of it is killed in the end."""
-        with start_command(self.folder, "run", str(self.fleet), "--no-live", *options) as process:
+        with start_command(self.folder, "run", str(self.fleet), "--transitions", *options) as process:
             self.runners.append(process.pid)
             try:
                 yield Run(process)

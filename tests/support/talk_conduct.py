@@ -47,7 +47,8 @@ def _of_work(now: TalkConduct, transition: Transition, known: Conversation) -> T
 def _after(now: TalkConduct, transition: Transition, exited: session.SessionExited, known: Conversation) -> TalkConduct:
     """Take in the end of a session. One that was interrupted, or that suspends itself, fails nothing."""
     is_lost = exited.diagnosis is not None and exited.diagnosis.trouble is Trouble.LOST
-    untold = SessionEnded(exited.conversation, exited.usage, exited.is_total, is_lost)
+    told = exited.conversation, exited.usage, exited.is_total
+    untold = SessionEnded(*told, is_lost, exited.before, exited.was_killed)
     errs = isinstance(exited.outcome, session.Error) and transition.entered is session.State.COOLING_DOWN
     ran = transition.before is not None and transition.before.state is session.State.RUNNING
     spared = errs and ran and is_lost and known.state is not State.UNNAMED and not known.has_lost

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -30,10 +30,16 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 class Terminal:
-    """A terminal of a size with one command of lifefold in it; it is killed when the block is left."""
+    """A terminal of a size with a command in it, usually one of lifefold; it is killed when the block is left."""
 
     def __init__(
-        self, folder: Path, *arguments: str, columns: int = 80, lines: int = 24, env: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        *arguments: str,
+        columns: int = 80,
+        lines: int = 24,
+        env: Mapping[str, str] | None = None,
+        program: Sequence[str] = LIFEFOLD,
     ) -> None:
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -42,7 +48,7 @@ class Terminal:
         }
         environment |= {"TERM": "xterm", "GIT_PAGER": "cat", **(env or {})}
         self.process: Final = subprocess.Popen(
-            [sys.executable, "-c", _ON_TERMINAL, *LIFEFOLD, *arguments],
+            [sys.executable, "-c", _ON_TERMINAL, *program, *arguments],
             cwd=folder,
             env=environment,
             stdin=theirs,

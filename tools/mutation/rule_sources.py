@@ -24,6 +24,7 @@ from lifefold.core.fleet.worker import (
     orphans,
     output,
     question,
+    question_model,
     shutdown,
     stall_detector,
     steering,
@@ -95,9 +96,9 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         names="WATCHED keep_watch give_up _is_to_be_watched".split(),
     ): featured_fleets.WATCHED,
     Source(
-        *(question, stall_detector, worker),
+        *(question, question_model, stall_detector, worker),
         name="questions",
-        changed=(question,),
+        changed=(question, question_model),
         names="keep_open waits _may_be_asked".split(),
     ): featured_fleets.ASKING,
     Source(
@@ -151,7 +152,8 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         name="steering",
         changed=(steering,),
         names=(
-            "open_steering close_steering post_message reaches mark_taken mark_taken_at_the_end _taken taken_by"
+            "open_steering close_steering post_message reaches cancels leaves_urgent mark_taken mark_taken_at_the_end"
+            " _taken taken_by"
         ).split(),
     ): featured_fleets.STEERING,
     Source(

@@ -7,6 +7,7 @@ permissions leave open is refused.
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from lifefold.interpreters.adapters import Brief, Conversation, Permissions, ada
 from lifefold.interpreters.fleet_runner.agent_programs import CLIENT
 from model_service import Mode, Service
 from record import without_places
-from sessions import Sandbox, Session, run
+from sessions import Command, Sandbox, Session, run
 
 LOGGED: Final = ("--print-logs", "--log-level", "ERROR")
 """opencode says with these arguments why it tries again."""
@@ -66,7 +67,14 @@ class AcpSandbox(Sandbox):
         before = earlier[case.after].conversation if earlier else ""
         return {**earlier, name: self.session(case, before, resets_at_s=resets_at_s)}
 
-    def session(self, case: Case, before: str = "", *, resets_at_s: int | None = None) -> Session:
+    def session(
+        self,
+        case: Case,
+        before: str = "",
+        *,
+        resets_at_s: int | None = None,
+        ended_by: signal.Signals = signal.SIGTERM,
+    ) -> Session:
         """Run the session of a case; ``before`` is the conversation of the case before it."""
         (self.work / "made.txt").unlink(missing_ok=True)
         adapter = adapter_of("acp")
@@ -79,7 +87,7 @@ class AcpSandbox(Sandbox):
                 _tell_the_context(self.home / ".config/opencode/opencode.json")
             _, *words = adapter.argv(brief, Conversation(resumed, begun=True) if resumed else None)
             argv = (*CLIENT, "lifefold.interpreters.acp_client", str(BIN / self.program), *words)
-            return run("acp", argv, env, self.work, service)
+            return run(Command("acp", argv, env, self.work), service, ended_by)
 
 
 def _tell_the_context(settings: Path) -> None:

@@ -123,7 +123,7 @@ class Runner:
 
     def __init__(self, file: Path) -> None:
         """Begin or continue the fleet of a file."""
-        argv = [*LIFEFOLD, "run", str(file), "--no-live"]
+        argv = [*LIFEFOLD, "run", str(file), "--transitions"]
         self._process: Final = subprocess.Popen(argv, cwd=file.parent, env=_plain_environment())  # noqa: S603  # ours
 
     @property

@@ -1,7 +1,7 @@
 """Sessions of the real agent programs against a model service on loopback, through their adapters.
 
 A session is a process of its own. Its output goes through the adapter line by line, as in a fleet. A session that
-cannot end by itself gets a SIGTERM: the service tells when it hangs, or when the program tries again and again.
+cannot end by itself gets a signal: the service tells when it hangs, or when the program tries again and again.
 """
 
 import os
@@ -102,29 +102,38 @@ class _Reader:
             self.facts.extend(facts)
 
 
-def run(program: str, argv: tuple[str, ...], env: dict[str, str], work: Path, service: Service) -> Session:
-    """Run a session to its end, and read it."""
+class Command(msgspec.Struct, frozen=True):
+    """The command of a session: its program, arguments, environment and folder."""
+
+    program: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    work: Path
+
+
+def run(command: Command, service: Service, ended_by: signal.Signals = signal.SIGTERM) -> Session:
+    """Run a session to its end, and read it. A session that cannot end by itself gets a signal."""
     with subprocess.Popen(  # noqa: S603  # it runs the programs that are tested
-        argv,
-        cwd=work,
-        env=env,
+        command.argv,
+        cwd=command.work,
+        env=command.env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
     ) as process:
         assert process.stdout is not None
-        reader = _Reader(adapter_of(program), process.stdout, service)
+        reader = _Reader(adapter_of(command.program), process.stdout, service)
         service.stuck.wait(PATIENCE_S)
-        status = _ended(process, is_stuck=not reader.is_over)
+        status = _ended(process, None if reader.is_over else ended_by)
         facts = reader.finish(status)
     return Session(reader.output, status, facts, len(service.requests), service.served)
 
 
-def _ended(process: subprocess.Popen[bytes], *, is_stuck: bool) -> int:
-    """End the processes of a session, gently if they are stuck, and return the exit status."""
-    if is_stuck:
-        os.killpg(process.pid, signal.SIGTERM)
+def _ended(process: subprocess.Popen[bytes], by: signal.Signals | None) -> int:
+    """End the processes of a session, with this signal if they are stuck, and return the exit status."""
+    if by is not None:
+        os.killpg(process.pid, by)
     try:
         return process.wait(GRACE_S)
     except subprocess.TimeoutExpired:
@@ -155,14 +164,24 @@ class Sandbox:
         before = earlier[case.after].conversation if earlier else ""
         return {**earlier, name: self.session(case, before, resets_at_s=resets_at_s)}
 
-    def session(self, case: Case, before: str = "", *, resets_at_s: int | None = None) -> Session:
-        """Run the session of a case; ``before`` is the conversation of the case before it."""
+    def session(
+        self,
+        case: Case,
+        before: str = "",
+        *,
+        resets_at_s: int | None = None,
+        ended_by: signal.Signals = signal.SIGTERM,
+    ) -> Session:
+        """Run the session of a case; ``before`` is the conversation of the case before it.
+
+        A session that cannot end by itself gets the signal ``ended_by``.
+        """
         (self.work / "made.txt").unlink(missing_ok=True)
         tries = TRIES.get(self.program, model_service.TRIES)
         with Service(case.mode, resets_at_s=resets_at_s, tries=tries) as service:
             env = environment(self.program, self.home, service.url, case.settings)
             argv = adapter_of(self.program).argv(self._brief(case), self._conversation(case, before))
-            return run(self.program, argv, env, self.work, service)
+            return run(Command(self.program, argv, env, self.work), service, ended_by)
 
     def _brief(self, case: Case) -> Brief:
         asked = (f"--mcp-config={config(case.asked)}",) if case.asked else ()

@@ -154,7 +154,7 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Report the end of a session to the assignment: finished, failed, orphaned, or given back with the agent.
 
     A suspended session keeps its work, under the same claim and in the same worktree (D28). So does a session that has
-    lost its conversation, once.
+    lost its conversation, once, and one that has not taken an urgent message.
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
     if exited and (
@@ -164,6 +164,8 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     match transition.entered:
+        case session.State.SESSION_COMPLETE if working and steering.leaves_urgent(worker, transition):
+            yield Dispatch("session", session.WorktreeReady())
         case session.State.SESSION_COMPLETE if working:
             brief: task.Brief = worker.record("assignment").brief
             yield Dispatch("assignment", assignment.WorkFinished(adaptive_timeout.took_ms(brief, transition)))
@@ -277,6 +279,9 @@ aggregate = AggregateType(
         usage.measuring(agent),
         # Before `keep_watch`, which asks whether a question waits.
         *(rule(on=each, beside=question.REF)(question.keep_open) for each in (agent, assignment.machine)),
+        rule(on=steering.machine, event=(steering.MessagePosted, steering.UrgentTaken), beside=question.REF)(
+            question.keep_open
+        ),
         *(rule(on=each, beside=stall_detector.REF)(stall_detector.keep_watch) for each in (agent, question.machine)),
         # Before `work_ends`: the end of a session ends its tool, and the turn can then be verified.
         *turns.of_sessions(agent),

@@ -11,8 +11,13 @@ task and this agent, or with none. A conversation that the program cannot find a
 *Costs.* Some programs report the cost of a session, others the total of the conversation, with its earlier sessions.
 ``charged`` is the sum of what was charged for the conversation. A total adds only its difference to that sum. So the
 sum of all charges is the last total, over sessions, claims and runners.
+
+A killed program cannot save its total, so the later totals leave its session out. A program that tells its count
+*before* the session shows that. ``unsaved`` is the part of ``charged`` that its totals leave out, and a total is
+compared with the rest. A session that was ended gently is in the later totals, also with what it had not printed.
 """
 
+from collections.abc import Callable
 from hashlib import sha1
 from typing import Any, ClassVar, Final, Never
 
@@ -56,8 +61,9 @@ class ClaimBegan(Event, frozen=True):
 
     @classmethod
     def examples(cls) -> tuple["ClaimBegan", ...]:
-        """Return a claim without a conversation, and one with a conversation that has cost something."""
-        return cls("T1", 1), cls("T1", 2, KeptConversation("ann", "C1", Usage(2)))
+        """Return a claim without a conversation, and two with one that has cost something; a part may be unsaved."""
+        kept = KeptConversation("ann", "C1", Usage(2), Usage(1))
+        return cls("T1", 1), cls("T1", 2, KeptConversation("ann", "C1", Usage(2))), cls("T1", 2, kept)
 
 
 class IdChosen(Event, frozen=True):
@@ -84,12 +90,16 @@ class SessionEnded(Event, frozen=True):
 
     ``conversation`` is the name that the program gave, or empty. ``is_total``: ``usage`` is the total of the whole
     conversation. ``is_lost``: the program could not find the conversation, or could not use the chosen identifier.
+    ``before`` is the program's total when the session began, if it tells that. ``was_killed``: it could not save its
+    total.
     """
 
     conversation: str = ""
     usage: Usage = Usage()
     is_total: bool = False
     is_lost: bool = False
+    before: Usage | None = None
+    was_killed: bool = False
 
     @classmethod
     def examples(cls) -> tuple["SessionEnded", ...]:
@@ -98,12 +108,19 @@ class SessionEnded(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["SessionEnded", ...]:
-        """Return ends with a total, a smaller one, a cost of the session, another name, no word, and a loss."""
+        """Return ends with a total, a smaller one, a cost of the session, another name, no word, and a loss.
+
+        Three more totals tell what was before the session: less than was charged, or more. Two sessions are killed.
+        """
         name = record.named or "C1"
         return (
             cls(name, Usage(4, 1, 1), is_total=True),
             cls(name, Usage(1), is_total=True),
             cls(name, Usage(1)),
+            cls(name, Usage(1), was_killed=True),
+            cls(name, Usage(3, 1, 1), is_total=True, before=Usage(1)),
+            cls(name, Usage(3, 1, 1), is_total=True, before=Usage(1), was_killed=True),
+            cls(name, Usage(5, 2, 1), is_total=True, before=Usage(4, 1, 1)),
             cls("C2", Usage(2), is_total=True),
             cls(),
             cls(is_lost=True),
@@ -113,9 +130,9 @@ class SessionEnded(Event, frozen=True):
 class Conversation(Record, frozen=True):
     """The conversation of claim ``epoch`` of ``task``, under the name that the program gave, or a ``chosen`` one.
 
-    ``count`` is the number of identifiers that were chosen. ``charged`` is the sum of its charges. ``has_lost``: the
-    claim has lost a conversation. The program ``chooses``: it accepts an identifier. It ``resumes``: a later session
-    can continue.
+    ``count`` is the number of identifiers that were chosen. ``charged`` is the sum of its charges, and ``unsaved`` the
+    part of it that the program's totals leave out. ``has_lost``: the claim has lost a conversation. The program
+    ``chooses``: it accepts an identifier. It ``resumes``: a later session can continue.
     """
 
     identifiers: ClassVar[tuple[str, ...]] = ("epoch", "count")
@@ -130,6 +147,7 @@ class Conversation(Record, frozen=True):
     chosen: str = ""
     count: int = 0
     charged: Usage = Usage()
+    unsaved: Usage = Usage()
     has_lost: bool = False
 
     @property
@@ -158,14 +176,35 @@ def identifier(token: str, task: str, epoch: int, agent: str, count: int) -> str
 
 
 def charge(c: Conversation, e: SessionEnded) -> Usage:
-    """Return what a session is charged: its cost, or the difference of a total to the earlier charges; never less."""
-    if not e.is_total or not _goes_on(c, e.conversation):
+    """Return what a session is charged: its cost, or the difference of a total to the earlier charges; never less.
+
+    If the program tells its count ``before`` the session, the difference has all of the session itself. It also has
+    what that count exceeds the charges that it may contain: earlier sessions have not printed it.
+    """
+    if not e.is_total:
         return e.usage
-    return Usage(
-        max(0, e.usage.cost_microusd - c.charged.cost_microusd),
-        max(0, e.usage.input_tokens - c.charged.input_tokens),
-        max(0, e.usage.output_tokens - c.charged.output_tokens),
-    )
+    earlier = c if _goes_on(c, e.conversation) else Conversation()
+    if e.before is None:
+        return _less(e.usage, earlier.charged)
+    return _less(e.usage, _each(min, e.before, _less(earlier.charged, earlier.unsaved)))
+
+
+def _left_out(c: Conversation, e: SessionEnded) -> Usage:
+    """Return the charges after a session that the program's totals leave out."""
+    earlier = c if _goes_on(c, e.conversation) else Conversation()
+    if e.is_total and e.before is not None:
+        saved = _each(min, e.before, e.usage) if e.was_killed else e.usage
+        return _less(earlier.charged.plus(charge(c, e)), saved)
+    return earlier.unsaved.plus(e.usage) if e.was_killed and not e.is_total else earlier.unsaved
+
+
+def _less(usage: Usage, other: Usage) -> Usage:
+    """Return the difference, none of it below zero."""
+    return _each(lambda a, b: max(0, a - b), usage, other)
+
+
+def _each(of_two: Callable[[int, int], int], usage: Usage, other: Usage) -> Usage:
+    return Usage(*(of_two(a, b) for a, b in zip(_figures(usage), _figures(other), strict=True)))
 
 
 def _goes_on(c: Conversation, name: str) -> bool:
@@ -202,7 +241,7 @@ def is_named(_c: Conversation, e: SessionEnded) -> bool:
 def take_up(c: Conversation, e: ClaimBegan) -> Step[Conversation, Never]:
     """Continue the conversation of an earlier claim, with what it was charged."""
     kept = e.kept or KeptConversation()
-    return Step(replace(_fresh(c, e), named=kept.id, charged=kept.charged))
+    return Step(replace(_fresh(c, e), named=kept.id, charged=kept.charged, unsaved=kept.unsaved))
 
 
 def begin(c: Conversation, e: ClaimBegan) -> Step[Conversation, Never]:
@@ -212,7 +251,7 @@ def begin(c: Conversation, e: ClaimBegan) -> Step[Conversation, Never]:
 
 def _fresh(c: Conversation, e: ClaimBegan) -> Conversation:
     claim = replace(c, task=e.task, epoch=e.epoch)
-    return replace(claim, named="", chosen="", count=0, charged=Usage(), has_lost=False)
+    return replace(claim, named="", chosen="", count=0, charged=Usage(), unsaved=Usage(), has_lost=False)
 
 
 def choose(c: Conversation, e: IdChosen) -> Step[Conversation, Never]:
@@ -222,18 +261,20 @@ def choose(c: Conversation, e: IdChosen) -> Step[Conversation, Never]:
 
 def name(c: Conversation, e: Began) -> Step[Conversation, Never]:
     """Keep the name. Under another name it is another conversation, which was charged nothing yet."""
-    return Step(c if e.id == c.named else replace(c, named=e.id, chosen="", charged=Usage()))
+    return Step(c if e.id == c.named else replace(c, named=e.id, chosen="", charged=Usage(), unsaved=Usage()))
 
 
 def count(c: Conversation, e: SessionEnded) -> Step[Conversation, Never]:
     """Add the charge, to the conversation that the session was one of."""
     before = c.charged if _goes_on(c, e.conversation) else Usage()
-    return Step(replace(c, named=e.conversation or c.named, chosen="", charged=before.plus(charge(c, e))))
+    charged = before.plus(charge(c, e))
+    return Step(replace(c, named=e.conversation or c.named, chosen="", charged=charged, unsaved=_left_out(c, e)))
 
 
 def forget(c: Conversation, e: SessionEnded) -> Step[Conversation, Never]:
     """Forget the conversation: the next session begins another one."""
-    return Step(replace(c, named="", chosen="", charged=Usage(), has_lost=c.has_lost or e.is_lost))
+    has_lost = c.has_lost or e.is_lost
+    return Step(replace(c, named="", chosen="", charged=Usage(), unsaved=Usage(), has_lost=has_lost))
 
 
 # Properties
@@ -242,21 +283,42 @@ def forget(c: Conversation, e: SessionEnded) -> Step[Conversation, Never]:
 def is_consistent(c: Conversation) -> bool:
     """A conversation has begun exactly if it has a name, and only a begun one was charged anything."""
     has_its_id = (bool(c.named), bool(c.chosen)) == (c.state is State.BEGUN, c.state is State.CHOSEN)
-    return has_its_id and (c.is_begun or c.charged == Usage()) and (c.chooses or not c.chosen)
+    is_charged = c.is_begun or (c.charged, c.unsaved) == (Usage(), Usage())
+    return has_its_id and is_charged and (c.chooses or not c.chosen)
 
 
 def adds_up(step: Transition) -> bool:
-    """The charges of a conversation are its last total, or the sum of the costs of its sessions."""
+    """The charges of a conversation are its last total, or the sum of the costs of its sessions.
+
+    With a count before the session it is charged its own part, and what that count has beyond the earlier charges.
+    """
     if step.before is None or not isinstance(step.event, SessionEnded) or not step.after.record.is_begun:
         return True
     was: Conversation = step.before.record
     now: Conversation = step.after.record
-    before = was.charged if now.named == was.named else Usage()
-    usage = step.event.usage
+    earlier = was if now.named == was.named else Conversation()
+    usage, before = step.event.usage, step.event.before
     if not step.event.is_total:
-        return now.charged == before.plus(usage)
-    pairs = zip(_figures(usage), _figures(before), strict=True)
-    return _figures(now.charged) == tuple(max(total, charged) for total, charged in pairs)
+        return now.charged == earlier.charged.plus(usage)
+    if before is None:
+        return now.charged == _each(max, usage, earlier.charged)
+    before = _each(min, before, usage)
+    unprinted = _less(before, _less(earlier.charged, earlier.unsaved))
+    return now.charged == earlier.charged.plus(_less(usage, before)).plus(unprinted)
+
+
+def knows_what_is_left_out(step: Transition) -> bool:
+    """The totals leave out the killed sessions. All other charges are in the last total that has told its beginning."""
+    event, now = step.event, step.after.record
+    if step.before is None or not isinstance(event, SessionEnded) or not now.is_begun:
+        return True
+    was: Conversation = step.before.record
+    earlier = was if now.named == was.named else Conversation()
+    if event.is_total and event.before is not None:
+        saved = _each(min, event.before, event.usage) if event.was_killed else event.usage
+        return bool(now.charged == now.unsaved.plus(saved))
+    left_out = event.usage if event.was_killed and not event.is_total else Usage()
+    return bool(now.unsaved == earlier.unsaved.plus(left_out))
 
 
 def is_never_charged_again(step: Transition) -> bool:
@@ -265,7 +327,8 @@ def is_never_charged_again(step: Transition) -> bool:
     now: Conversation = step.after.record
     if isinstance(step.event, ClaimBegan):
         kept = step.event.kept
-        return not now.is_begun or (kept is not None and (now.named, now.charged) == (kept.id, kept.charged))
+        had = kept and (kept.id, kept.charged, kept.unsaved)
+        return not now.is_begun or (now.named, now.charged, now.unsaved) == had
     same = now.is_begun and now.named == was.named
     return not same or all(a >= b for a, b in zip(_figures(now.charged), _figures(was.charged), strict=True))
 
@@ -313,6 +376,7 @@ def is_chosen_once(step: Transition) -> bool:
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always("a conversation has begun exactly if it has a name", lambda e: is_consistent(e.record)),
     always_step("the sum of the charges of a conversation is its last total", adds_up),
+    always_step("the totals of a conversation leave out its killed sessions alone", knows_what_is_left_out),
     always_step("a resumed conversation is never charged twice", is_never_charged_again, on=Event),
     always_step("a claim resumes the conversation that was kept for it", begins_with_what_was_kept, on=Event),
     always_step("a conversation is kept until it is lost", is_kept_until_it_is_lost, on=Event),

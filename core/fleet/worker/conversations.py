@@ -82,7 +82,7 @@ def keep(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
 
 
 def _kept(worker: Aggregate, of_it: Conversation) -> KeptConversation | None:
-    return KeptConversation(worker.key, of_it.named, of_it.charged) if of_it.is_begun else None
+    return KeptConversation(worker.key, of_it.named, of_it.charged, of_it.unsaved) if of_it.is_begun else None
 
 
 def replaces_lost_conversation(worker: Aggregate, transition: Transition) -> bool:
@@ -116,7 +116,8 @@ def charged(worker: Aggregate, exited: session.SessionExited) -> session.Usage:
 def _ended(exited: session.SessionExited) -> SessionEnded:
     diagnosis = exited.diagnosis
     is_lost = diagnosis is not None and diagnosis.trouble is Trouble.LOST
-    return SessionEnded(exited.conversation, exited.usage, exited.is_total, is_lost)
+    told = exited.conversation, exited.usage, exited.is_total
+    return SessionEnded(*told, is_lost, exited.before, exited.was_killed)
 
 
 # Properties

@@ -7,6 +7,8 @@ all its questions, which is *Waiting* while at least one of them waits.
 - A question has an identifier that its asker gives. An ask with a known identifier is the same question, so an asker
   that has crashed asks again and gets the same answer. Answers are kept until the claim is over.
 - Only the session of the claim can ask, and proves that with the claim's token. Only operators answer.
+- An urgent message for a running session ends its turn. No question is accepted until the session has taken it: with
+  the end of the turn no process would wait for the answer any more.
 - A standing answer of the fleet file decides about a permission at once.
 - Silence is a refusal after ``Terms.timeout_ms``, and waits for ever without it. The time counts from the moment when
   the question is the oldest one that waits.
@@ -17,7 +19,7 @@ While a question waits, the time limit of the session stands still, and the stal
 from collections.abc import Iterator
 from typing import Any, Final, Never
 
-from lifefold.core.fleet.worker import assignment
+from lifefold.core.fleet.worker import assignment, steering
 from lifefold.core.fleet.worker.question_model import (
     MOST_KEPT,
     MOST_WAITING,
@@ -39,6 +41,7 @@ from lifefold.core.fleet.worker.question_model import (
     refused_ask,
     settled,
     standing_answer,
+    waits,
 )
 from lifefold.core.fleet.worker.question_properties import PROPERTIES
 from lifefold.core.kernel import (
@@ -187,19 +190,15 @@ machine: Machine[Any] = Machine(
 )
 
 
-def waits(worker: Aggregate) -> bool:
-    """Tell whether a question of a worker waits for an operator."""
-    return REF in worker.entities and worker.entities[REF].state is State.WAITING
-
-
 def _may_be_asked(worker: Aggregate) -> bool:
-    """Tell whether a session works at the claim of a worker."""
+    """Tell whether a session works at the claim of a worker, and its turn is not about to be cancelled."""
     lives = worker.record("session").state in {session.State.SPAWNING, session.State.RUNNING}
-    return lives and worker.record("assignment").state is assignment.State.WORKING
+    works = lives and worker.record("assignment").state is assignment.State.WORKING
+    return works and not steering.cancels(worker)
 
 
 def keep_open(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """Questions are accepted as long as a session works at a claim."""
+    """Questions are accepted as long as a session works at a claim, except while an urgent message ends its turn."""
     may_be, is_open = _may_be_asked(worker), worker.record(REF).state is not State.CLOSED
     if may_be and not is_open:
         brief = worker.record("assignment").brief
@@ -211,15 +210,17 @@ def keep_open(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
 def are_open_rightly(worker: Aggregate) -> bool:
     """Questions are open exactly while a session works at a claim, and are those of that claim.
 
-    The running activities tell it: a process of a session that is not to end yet, and no other step of the assignment.
+    They are closed while an urgent message that the session was given is not taken. The running activities tell it: a
+    process of a session that is not to end yet, and no other step of the assignment.
     """
     if REF not in worker.entities:
         return True
     q: Questions = worker.record(REF)
+    may_ask = _works_at_a_claim(worker) and not steering.cancels(worker)
     if q.state is State.CLOSED:
-        return not _works_at_a_claim(worker)
+        return not may_ask
     brief = worker.record("assignment").brief
-    return _works_at_a_claim(worker) and (q.task, q.epoch, q.token) == (brief.task, brief.epoch, brief.token)
+    return may_ask and (q.task, q.epoch, q.token) == (brief.task, brief.epoch, brief.token)
 
 
 def _works_at_a_claim(worker: Aggregate) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from lifefold.core.kernel import Event, Record, replace
+from lifefold.core.kernel import Aggregate, Event, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.standing import StandingAnswer, first_match
 
@@ -210,7 +210,7 @@ def refused_ask(q: Questions, e: QuestionAsked) -> str:
 
 def _against(q: Questions, e: QuestionAsked) -> Iterator[str]:
     if q.state is State.CLOSED:
-        yield "no session works at a task here, so nothing can be asked"
+        yield "nothing can be asked now: no session works at a task here, or an urgent message ends its turn"
     if (e.task, e.epoch) != (q.task, q.epoch):
         yield f"claim {e.epoch} of {e.task} is over"
     if e.token != q.token:
@@ -259,6 +259,11 @@ def standing_answer(q: Questions, e: QuestionAsked) -> Answer | None:
 def expired(timeout_ms: int) -> Answer:
     """Return the answer that silence gives."""
     return Answer(Verdict.EXPIRED, f"no operator has answered within {timeout_ms // 1_000} s")
+
+
+def waits(worker: Aggregate) -> bool:
+    """Tell whether a question of a worker waits for an operator."""
+    return REF in worker.entities and worker.entities[REF].state is State.WAITING
 
 
 def settled(questions: tuple[Question, ...], number: int, answer: Answer) -> tuple[Question, ...]:

@@ -10,18 +10,20 @@ session then says which message it has *taken*, and the mailbox counts it as if 
 | runs | is posted, and ends the turn of the agent | is posted, and is taken after the turn |
 | runs, and a question of it waits | interrupts the session, which drops the question | is posted |
 | is being started | interrupts the session once it runs | is posted when the session runs |
+| runs, and ends without the message | begins another session of the claim | waits for the next prompt |
 | is not there, or is ending | waits for the next prompt | waits for the next prompt |
 
-*No message is lost.* A posted message stays in the mailbox until a session that has taken it completes (D14). So a
-message that its session did not take is in the next prompt. *No message is taken twice by a session.* The number
-identifies the message, so the session passes over a repeated one. The last word about a session is its end, which
-repeats the number of the last taken message.
+*An urgent message belongs to the present work.* A session that completes without it has not finished its work: another
+session of the claim goes on. *No message is lost.* A posted message stays in the mailbox until a session that has taken
+it completes (D14). So a message that its session did not take is in the next prompt. *No message is taken twice by a
+session.* The number identifies the message, so the session passes over a repeated one. The last word about a session is
+its end, which repeats the number of the last taken message.
 """
 
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final, Never, cast
 
-from lifefold.core.fleet.worker import assignment, mailbox, output, question
+from lifefold.core.fleet.worker import assignment, mailbox, output, question_model
 from lifefold.core.kernel import (
     STAY,
     Aggregate,
@@ -45,7 +47,7 @@ from lifefold.core.kernel import (
     sometimes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles import session
+from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.property_forms import leads_where
 from lifefold.effects import SteerSession
 
@@ -86,15 +88,23 @@ class MessagePosted(Event, frozen=True):
         return cls(place + 1), cls(place + 1, urgent=True), cls(place), cls(place + 2)
 
 
+class UrgentTaken(Event, frozen=True):
+    """The session has taken all urgent messages that it was given."""
+
+
 class SteeringClosed(Event, frozen=True):
     """The session no longer runs, or is being interrupted."""
 
 
 class Steering(Record, frozen=True):
-    """The messages of the running session, or of the last one: it was given the first ``posted`` of the mailbox."""
+    """The messages of the running session, or of the last one: it was given the first ``posted`` of the mailbox.
+
+    ``urgent`` is the number of the last urgent one that it was given while it ran; 0 if it has taken all of them.
+    """
 
     state: State = State.CLOSED
     posted: int = 0
+    urgent: int = 0
 
 
 def is_next(s: Steering, e: MessagePosted) -> bool:
@@ -104,12 +114,31 @@ def is_next(s: Steering, e: MessagePosted) -> bool:
 
 def begin(s: Steering, e: SteeringOpened) -> Step[Steering, Never]:
     """Begin after the messages of the prompt."""
-    return Step(replace(s, posted=e.prompted))
+    return Step(replace(s, posted=e.prompted, urgent=0))
 
 
 def post(s: Steering, e: MessagePosted) -> Step[Steering, SteerSession]:
     """Give the session the message."""
-    return Step(replace(s, posted=e.number), (SteerSession(e.number, e.text, e.urgent),))
+    urgent = e.number if e.urgent else s.urgent
+    return Step(replace(s, posted=e.number, urgent=urgent), (SteerSession(e.number, e.text, e.urgent),))
+
+
+def settle(s: Steering, _e: UrgentTaken) -> Step[Steering, Never]:
+    """Forget the urgent messages."""
+    return Step(replace(s, urgent=0))
+
+
+def remembers_urgent_messages(step: Transition) -> bool:
+    """The last urgent message of a session is known until it is taken, or until another session begins."""
+    was: Steering = step.was
+    now: Steering = step.after.record
+    match step.event:
+        case MessagePosted(number=number, urgent=True):
+            return now.urgent == number
+        case SteeringOpened() | UrgentTaken():
+            return now.urgent == 0
+        case _:
+            return now.urgent == was.urgent
 
 
 def posts_each_message_once(step: Transition) -> bool:
@@ -126,6 +155,7 @@ def posts_each_message_once(step: Transition) -> bool:
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a session is given each message once, in order", posts_each_message_once, on=Event),
+    always_step("an urgent message is known until it is taken", remembers_urgent_messages, on=Event),
     leads_where("steering is opened and closed", {SteeringOpened: (State.OPEN,), SteeringClosed: (State.CLOSED,)}),
     accepts("a session can begin and end", {State.CLOSED: (SteeringOpened,), State.OPEN: (SteeringClosed,)}),
 )
@@ -137,6 +167,7 @@ machine: Machine[Any] = Machine(
     rows=(
         row(State.CLOSED, SteeringOpened, State.OPEN, begin),
         row(State.OPEN, MessagePosted, STAY, post, when=is_next),
+        row(State.OPEN, UrgentTaken, STAY, settle),
         row(State.OPEN, SteeringClosed, State.CLOSED),
     ),
     properties=PROPERTIES,
@@ -180,7 +211,13 @@ def reaches(worker: Aggregate, *, urgent: bool) -> bool:
     found = worker.entities.get(REF)
     if found is None or found.state is not State.OPEN:
         return False
-    return not (urgent and question.waits(worker))
+    return not (urgent and question_model.waits(worker))
+
+
+def cancels(worker: Aggregate) -> bool:
+    """Tell whether the turn of the running session is to end, for an urgent message that it has not taken yet."""
+    found = worker.entities.get(REF)
+    return found is not None and found.state is State.OPEN and found.record.urgent > 0
 
 
 @rule(on=output.machine, event=output.MessageTaken, beside=REF)
@@ -196,8 +233,11 @@ def mark_taken_at_the_end(worker: Aggregate, transition: Transition) -> Iterator
 
 def _taken(worker: Aggregate, number: int) -> Iterator[Dispatch]:
     """Take only what was posted: any process of an agent can write to its output."""
-    if worker.record("mailbox").taken < number <= worker.record(REF).posted:
+    given: Steering = worker.record(REF)
+    if worker.record("mailbox").taken < number <= given.posted:
         yield Dispatch("mailbox", mailbox.MessagesReached(number))
+        if 0 < given.urgent <= number:
+            yield Dispatch(REF, UrgentTaken())
 
 
 def taken_by(worker: Aggregate, transition: Transition) -> int:
@@ -207,6 +247,12 @@ def taken_by(worker: Aggregate, transition: Transition) -> int:
     if found is None or not isinstance(event, session.SessionExited) or event.messages > found.record.posted:
         return taken
     return max(taken, event.messages)
+
+
+def leaves_urgent(worker: Aggregate, transition: Transition) -> bool:
+    """Tell whether the session that ends here has not taken an urgent message that it was given."""
+    found = worker.entities.get(REF)
+    return found is not None and found.record.urgent > taken_by(worker, transition)
 
 
 def of_sessions(agent: Machine[Any]) -> tuple[Rule, ...]:
@@ -247,10 +293,23 @@ def takes_what_was_posted(worker: Aggregate) -> bool:
     return bool(worker.record("mailbox").taken <= worker.record(REF).posted)
 
 
+def finishes_after_urgent_messages(worker: Aggregate) -> bool:
+    """The work of a session is not verified before an urgent message that the session was given is taken.
+
+    A session that has died takes none, and its work may be verified (E40).
+    """
+    work: assignment.Assignment = worker.record("assignment")
+    is_finished = work.state in assignment.ON_ITS_WAY and work.brief.stage is task.Stage.WORK
+    if REF not in worker.entities or not is_finished or work.brief.orphaned is task.OnDeath.VERIFY:
+        return True
+    return not worker.record(REF).urgent
+
+
 OF_WORKERS: Final[tuple[Property[Aggregate], ...]] = (
     always("messages are posted exactly while a session runs at its task", steers_what_runs),
     always("a session that can be steered was given every message", has_every_message),
     always("a session takes only messages that it was given", takes_what_was_posted),
+    always("no work is verified before its urgent messages are taken", finishes_after_urgent_messages),
 )
 
 

@@ -109,7 +109,7 @@ async def _answer(store: SqliteStore, ledger: Ledger, claim: Claim, asked: Quest
 
 
 async def _read_on(store: SqliteStore, ledger: Ledger) -> None:
-    entries = await store.read_on(sum(each.version for each in ledger.aggregates.values()))
+    entries = await store.read_on(ledger.entries)
     for _ in ledger.fold(entries):
         pass
 

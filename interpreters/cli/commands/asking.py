@@ -1,7 +1,6 @@
 """The command ``status``: it reads the log, with or without a runner, and looks at the processes."""
 
 import json
-import time
 from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any, Final
@@ -32,7 +31,7 @@ from lifefold.interpreters.cli.wording import (
     work_of,
 )
 from lifefold.interpreters.explain import status as projection
-from lifefold.interpreters.explain import task_status, unread
+from lifefold.interpreters.explain import task_status, unread, words
 from lifefold.interpreters.explain.accounts import Balance, balances
 from lifefold.interpreters.explain.notifications import NotifierStatus, notifiers, troubles
 from lifefold.interpreters.explain.pending import Waiting
@@ -75,7 +74,7 @@ class _Seen(msgspec.Struct):
 
 def status(arguments: Namespace) -> None:
     """Print the agents with desired state, state and process, and the decisions that the fleet waits for."""
-    with logs.peek(arguments.db) as store:
+    with logs.peek(arguments.db, arguments.at) as store:
         seen = _look(store)
         if arguments.json:
             print(json.dumps(_status_json(seen), indent=2))
@@ -87,11 +86,15 @@ def status(arguments: Namespace) -> None:
 def _look(store: SqliteStore) -> _Seen:
     ledger, account = logs.fold_with_account(store)
     runs, folder, there = store.is_written(), FleetFolder(store.path), ledger.aggregates
+    is_now = store.past is None  # the past has no evidence: processes and files are those of today
     tasks = account.attempted(task_status.tasks(there)) if there else ()
     tasks = tasks if awaited.goes_on(there) else task_status.at_rest(tasks)
     agents = projection.at_attempts(projection.agents(there), tasks)
-    found = [(agent, look(folder, agent)) for agent in sorted(agents, key=lambda agent: by_number(agent.name))]
-    in_the_way = read_waits(folder.waits) if awaited.goes_on(there) else ()
+    found = [
+        (agent, look(folder, agent) if is_now else None)
+        for agent in sorted(agents, key=lambda agent: by_number(agent.name))
+    ]
+    in_the_way = read_waits(folder.waits) if is_now and awaited.goes_on(there) else ()
     return _Seen(
         store,
         found,
@@ -130,7 +133,8 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
     return {
         "fleet": seen.store.meta("fleet"),
         "log": str(seen.store.path),
-        "runner": "running" if seen.runs else "not running",
+        "at": None if seen.store.past is None else {"seq": seen.store.past[0], "at_ms": seen.store.past[1]},
+        "runner": _runner(seen),
         "is_over": seen.is_over,
         "change": {"number": seen.changed[0], "since_ms": seen.changed[1]},
         "agents": agents,
@@ -148,7 +152,14 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
 
 
 def _looks(seen: _Seen, agent: AgentStatus, evidence: Evidence | None) -> Looks | None:
-    return looks(agent, evidence, time.time_ns() // 1_000_000, runs=seen.runs)
+    if seen.store.past is not None:
+        return None
+    return looks(agent, evidence, logs.now_ms(seen.store), runs=seen.runs)
+
+
+def _runner(seen: _Seen) -> str:
+    """Return whether a runner is at work; the log does not say that of the past."""
+    return "unknown" if seen.store.past is not None else "running" if seen.runs else "not running"
 
 
 def _open(seen: _Seen) -> list[str]:
@@ -181,6 +192,7 @@ def _headline(seen: _Seen) -> Iterator[str]:
     removed = f"{len(seen.tasks) - len(tasks)} removed" if len(seen.tasks) > len(tasks) else ""
     total = spent(seen.account.spending.total)
     runner = "a runner is at work" if seen.runs else "it is over" if seen.is_over else "no runner"
+    runner = logs.then(seen.store) or runner
     closed = f"{len(tasks) - len(others)} of {len(tasks)} tasks closed"
     far = ", ".join(filter(None, (closed, in_words(others), removed)))
     yield f"fleet {seen.store.meta('fleet')}: {runner}; {far}{f'; spent {total}' if total else ''}"
@@ -191,7 +203,7 @@ def _headline(seen: _Seen) -> Iterator[str]:
 
 def _concerns(seen: _Seen, log: str, width: int | None) -> Iterator[Concern]:
     """Yield what waits for an operator, and what has failed."""
-    tasks, now_ms = task_status.counted(seen.tasks), time.time_ns() // 1_000_000
+    tasks, now_ms = task_status.counted(seen.tasks), logs.now_ms(seen.store)
     folder = FleetFolder(seen.store.path)
     yield from concerns.waiting(awaited.quarantined(seen.quarantined, log))
     yield from concerns.waiting(awaited.lines(seen.waiting, seen.account.paused_by, log))
@@ -199,14 +211,14 @@ def _concerns(seen: _Seen, log: str, width: int | None) -> Iterator[Concern]:
     yield from concerns.failing(awaited.in_the_way(seen.in_the_way, now_ms))
     yield from concerns.failing(plain(line.encode()) for line in seen.untold)
     yield from concerns.failing(awaited.fallen(seen.account.stopped_by))
-    if width is None:  # a page has them for a person: lifefold output, lifefold show
+    if width is None and seen.store.past is None:  # a page has them for a person: lifefold output, lifefold show
         yield from concerns.failing(as_typed(line) for line in seen.account.outputs(tasks, folder, log))
     yield from concerns.failing(seen.unmerged.lines(_open(seen)))
 
 
 def _agent_lines(seen: _Seen, width: int | None, room: int | None) -> list[str]:
     """Return the table of agents in at most ``room`` lines: those that need an operator come first then."""
-    now_ms, spending = time.time_ns() // 1_000_000, seen.account.spending
+    now_ms, spending = logs.now_ms(seen.store), seen.account.spending
     agents = seen.agents
     if room is not None and len(agents) >= room:
         evidence = {agent.name: found for agent, found in agents}
@@ -217,12 +229,12 @@ def _agent_lines(seen: _Seen, width: int | None, room: int | None) -> list[str]:
         (
             agent.name,
             asked(agent),
-            marked(_looks(seen, agent, evidence), plain_state(agent, evidence, runs=seen.runs)),
+            _state(seen, agent, evidence),
             age(now_ms - agent.since_ms),
             work_of(agent),
             str(agent.attempt or "-"),
             _process(agent, evidence),
-            next_of(agent, now_ms, is_gone=is_missing(agent, evidence, runs=seen.runs)),
+            next_of(agent, now_ms, is_gone=_is_missing(seen, agent, evidence)),
         )
         for agent, evidence in agents
     ]
@@ -233,6 +245,16 @@ def _agent_lines(seen: _Seen, width: int | None, room: int | None) -> list[str]:
     table = fitted(rows, width, first_out=_FIRST_OUT, shortened=("TASK", "AGENT", "STATE", "NEXT"), note=width is None)
     more = len(seen.agents) - len(agents)
     return [*table.splitlines(), *([f"and {more} more agents"] if more else [])]
+
+
+def _state(seen: _Seen, agent: AgentStatus, evidence: Evidence | None) -> str:
+    if seen.store.past is not None:
+        return words.of_agent(agent.state, agent.task, agent.desired_state)
+    return marked(_looks(seen, agent, evidence), plain_state(agent, evidence, runs=seen.runs))
+
+
+def _is_missing(seen: _Seen, agent: AgentStatus, evidence: Evidence | None) -> bool:
+    return seen.store.past is None and is_missing(agent, evidence, runs=seen.runs)
 
 
 _FIRST_OUT: Final = ("CONVERSATION", "PROCESS", "TRUST", "TURN", "ASKED", "COST", "ATTEMPT")

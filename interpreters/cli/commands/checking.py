@@ -30,14 +30,7 @@ RARELY: Final = (50_000, 20, 50)
 
 def check(arguments: Namespace) -> int:
     """Check targets, or verify certificates; return 0 if all hold, else 1. Raises ``BadInput``."""
-    gc.set_threshold(*RARELY)
-    try:
-        import_module("lifefold.interpreters.check.checking")
-    except ModuleNotFoundError as error:
-        library = (error.name or "").partition(".")[0]
-        if library not in {"numpy", "scipy"}:
-            raise
-        raise BadInput(EXTRA.format(library)) from error
+    needed()
     if not arguments.verify:
         if arguments.search:
             raise BadInput("--search means nothing without --verify: check without it always searches")
@@ -47,7 +40,21 @@ def check(arguments: Namespace) -> int:
     return verify(arguments)
 
 
+def needed() -> None:
+    """Prepare for a search. Raises ``BadInput`` without the extra that it needs."""
+    gc.set_threshold(*RARELY)
+    try:
+        import_module("lifefold.interpreters.check.checking")
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library not in {"numpy", "scipy"}:
+            raise
+        raise BadInput(EXTRA.format(library)) from error
+
+
 def _check(arguments: Namespace) -> int:
+    if _has_log(arguments.targets):
+        return _from_log(arguments)
     check_targets = [named(name) for name in dict.fromkeys(arguments.targets)]
     if not check_targets:
         raise BadInput("check what? name lifecycles or systems of `lifefold machines`, or your own: module:attribute")
@@ -63,6 +70,46 @@ def _check(arguments: Namespace) -> int:
     if arguments.emit_test:
         _emit(found, Path(arguments.emit_test), is_quiet=arguments.json)
     return 0 if good else 1
+
+
+def _has_log(words: "Sequence[str]") -> bool:
+    """Tell whether a system and its log are named: the second word is then a file, and no target."""
+    return len(words) == len(("SYSTEM", "LOG")) and ":" not in words[1] and Path(words[1]).is_file()
+
+
+def _from_log(arguments: Namespace) -> int:
+    """Search from the state in which a log has left its system."""
+    from lifefold.interpreters.cli.recorded_logs import entries_of, one_log, opened  # noqa: PLC0415 - seldom needed
+    from lifefold.interpreters.engine import LogMismatchError  # noqa: PLC0415 - as above
+    from lifefold.interpreters.recorder.recording import world_after  # noqa: PLC0415 - as above
+
+    if arguments.certificate:
+        raise BadInput("--certificate means nothing with a log: a certificate is of the states from an opening")
+    of = one_log(arguments.targets)
+    with opened(of) as store:
+        entries = entries_of(store, of)
+    try:
+        world = world_after(of.system, entries)
+    except LogMismatchError as error:
+        raise BadInput(str(error)) from error
+    target = msgspec.structs.replace(of.target, begin=world)
+    _see_to_files([target], arguments)
+    bounds = _bounds(target, arguments)
+    if arguments.symmetry:
+        raise BadInput("--symmetry means nothing with a log: its aggregates are not alike any more")
+    if arguments.depth is None and arguments.states is None and arguments.seconds is None:
+        bounds = msgspec.structs.replace(bounds, depth=FROM_LOG)
+    report = searched(target, bounds, None, is_quiet=arguments.json, shows_unused=arguments.unused)
+    if arguments.json:
+        _tell_programs([(target, report)])
+    if arguments.emit_test:
+        _emit([(target, report)], Path(arguments.emit_test), is_quiet=arguments.json)
+    good = not report.broken() if arguments.accept_truncated and report.cut_short else report.ok
+    return 0 if good else 1
+
+
+FROM_LOG: Final = 8
+"""The number of steps searched from the state of a log, unless a limit is given."""
 
 
 def _is_good(target: "Target", report: "Report", arguments: Namespace) -> bool:

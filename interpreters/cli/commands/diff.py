@@ -15,6 +15,7 @@ from typing import Final
 import anyio
 import msgspec
 
+from lifefold.core.fleet import system
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.system import board
 from lifefold.interpreters.cli import logs
@@ -24,8 +25,10 @@ from lifefold.interpreters.cli.names import UnknownName, must_be_there
 from lifefold.interpreters.cli.pager import is_coloured, page
 from lifefold.interpreters.cli.wording import age
 from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository, lines, visible
-from lifefold.interpreters.desk.difference import difference, patch, verified
+from lifefold.interpreters.desk.difference import Attempts, compared, difference, patch, verified
+from lifefold.interpreters.desk.history import History
 from lifefold.interpreters.desk.verifications import Verification
+from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.store import SqliteStore
 
@@ -38,25 +41,42 @@ _FILE: Final = ("diff ", "index ", "--- ", "+++ ", "new file", "deleted file", "
 
 def diff(arguments: Namespace) -> int:
     """Print what is compared, and the difference; with ``--tool`` show it in another program."""
+    if arguments.log:
+        from lifefold.interpreters.cli.commands.comparing import compare  # noqa: PLC0415 - seldom needed
+
+        return compare((arguments.task, *arguments.log), arguments)
     if arguments.tool and arguments.json:
         raise BadInput("--tool and --json: accepted: one of them")
     with logs.peek(arguments.db) as store:
-        task = task_of(store, arguments.task)
+        history = History()
+        task = task_of(store, arguments.task, history)
+        of = _attempts(task, history, arguments.attempt, arguments.since)
         try:
-            return _with_tool(store, task, arguments.tool) if arguments.tool else _print(store, task, arguments)
+            return _with_tool(store, task, arguments.tool, of) if arguments.tool else _print(store, task, arguments, of)
         except NoChangesError as error:
             raise BadInput(
                 logs.typed(f"{error}; lifefold why {task.id}{logs.LOG} explains its state", store)
             ) from error
 
 
-def _print(store: SqliteStore, task: FleetTask, arguments: Namespace) -> int:
+def _attempts(task: FleetTask, history: History, attempt: int, since: int) -> Attempts:
+    """Return which attempts are compared. Raises ``BadInput`` for one that was not."""
+    claims = {each: history.claims_of_attempt(task.id, each) for each in (attempt, since) if each}
+    for option, number in (("--attempt", attempt), ("--since", since)):
+        if number and not claims[number]:
+            last = history.attempt(task.id, task.epoch)
+            accepted = f"1 to {last}" if last > 1 else "1" if last else "none yet"
+            raise BadInput(f"{option} {number}: {task.id} has no such attempt; accepted: {accepted}")
+    return Attempts(attempt, since, claims)
+
+
+def _print(store: SqliteStore, task: FleetTask, arguments: Namespace, of: Attempts) -> int:
     options = (f"--stat={shutil.get_terminal_size().columns}",) if arguments.stat else ()
     if arguments.json:
-        found = anyio.run(partial(difference, store, task, options, with_verification=arguments.verification))
+        found = anyio.run(partial(difference, store, task, options, of, with_verification=arguments.verification))
         print(json.dumps(msgspec.to_builtins(found), indent=2))
         return 0
-    changes, text = anyio.run(patch, store, task, options)
+    changes, text = anyio.run(patch, store, task, options, of)
     checked = tuple(verified_lines(anyio.run(verified, store, task, changes))) if arguments.verification else ()
     if sys.stdout.isatty():
         page((*_shown(changes, text, coloured=is_coloured()), *checked))
@@ -69,9 +89,12 @@ def _print(store: SqliteStore, task: FleetTask, arguments: Namespace) -> int:
     return 0
 
 
-def task_of(store: SqliteStore, name: str) -> FleetTask:
-    """Return the record of a task. Raises ``BadInput`` for an unknown one."""
-    there = logs.fold(store).aggregates
+def task_of(store: SqliteStore, name: str, history: History) -> FleetTask:
+    """Return the record of a task, and fill the history of its log. Raises ``BadInput`` for an unknown one."""
+    ledger = Ledger(system)
+    for decision in logs.decisions(store, ledger):
+        history.observe(decision.entry.stream, decision.reaction)
+    there = ledger.aggregates
     names = [each.id for each in task_status.tasks(there)] if board.NAME in there else []
     try:
         must_be_there("task", [name], names)
@@ -117,17 +140,17 @@ def _words(tool: str) -> list[str]:
     return words
 
 
-def _with_tool(store: SqliteStore, task: FleetTask, tool: str) -> int:
+def _with_tool(store: SqliteStore, task: FleetTask, tool: str, of: Attempts) -> int:
     """Run a program on two folders with the changed files of both states; they are removed after it."""
     words = _words(tool)
     with tempfile.TemporaryDirectory(prefix="lifefold-diff-") as folder:
-        changes, (before, after) = anyio.run(_sides, store, task, Path(folder))
+        changes, (before, after) = anyio.run(_sides, store, task, Path(folder), of)
         print(visible(changes.said), file=sys.stderr, flush=True)
         subprocess.call([*words, str(before), str(after)])  # noqa: S603 - the user's own program
     return 0
 
 
-async def _sides(store: SqliteStore, task: FleetTask, folder: Path) -> tuple[Changes, tuple[Path, Path]]:
+async def _sides(store: SqliteStore, task: FleetTask, folder: Path, of: Attempts) -> tuple[Changes, tuple[Path, Path]]:
     repository = Repository(store)
-    changes = await repository.changes(task)
+    changes = await compared(repository, task, of)
     return changes, await repository.sides(changes, folder)

@@ -109,7 +109,7 @@ def _found(db: str | None, name: str) -> tuple[Found, str]:
     except (OSError, ValueError) as error:
         raise BadInput(f"{source}: this fleet file cannot be read: {error}") from error
     found = Found(source, text, _fleet_of(source, text), log, of, record)
-    why = _why_not(of, record)
+    why = why_not(of, record)
     if not why and (pending := planning.look(found.fleet, log)) is not None and pending.lines:
         raise BadInput(
             f"{source} has other changes, which are not in force; accept them first, or put them back:"
@@ -118,8 +118,8 @@ def _found(db: str | None, name: str) -> tuple[Found, str]:
     return found, why
 
 
-def _why_not(of: Aggregate, each: fleet_task.FleetTask) -> str:
-    """Return why no change of a task has an effect; empty if one can have."""
+def why_not(of: Aggregate, each: fleet_task.FleetTask) -> str:
+    """Return in a sentence why no change of a task has an effect; empty if one can have."""
     if why := no_agent_left(of, ADD_AND_AGAIN):
         return f"{REFUSED}{why}"
     if each.parent:

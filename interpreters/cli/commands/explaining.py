@@ -15,7 +15,6 @@ import msgspec
 
 from lifefold.core.fleet import service, system
 from lifefold.core.fleet.system import board, worker
-from lifefold.core.fleet.worker.appearance import appearance
 from lifefold.core.kernel import RunnerRecovered, replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
@@ -27,6 +26,7 @@ from lifefold.interpreters.cli.wording import age, clock_time, is_missing, this_
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import status, task_status, unread
 from lifefold.interpreters.explain import why as projection
+from lifefold.interpreters.explain.appearance import appearance
 from lifefold.interpreters.explain.notifications import troubles
 from lifefold.interpreters.explain.why.phrases import enumerated
 from lifefold.interpreters.fleet_runner import quarantines
@@ -48,7 +48,7 @@ MOST_BY_CHARACTERS: Final = 24
 
 def why(arguments: Namespace) -> None:
     """Explain a task, or a service."""
-    with logs.peek(arguments.db) as store:
+    with logs.peek(arguments.db, arguments.at) as store:
         ledger, story, account = Ledger(system), projection.Story(arguments.task), Account()
         for decision in logs.decisions(store, ledger):
             story = _told(story, decision)
@@ -58,16 +58,17 @@ def why(arguments: Namespace) -> None:
             _explain_service(store, ledger, arguments, in_the_way)
             return
         _must_be_there(store, ledger, arguments.task)
-        said = projection.explain(projection.look(ledger.aggregates, story.task, time.time_ns() // 1_000_000), story)
+        said = projection.explain(projection.look(ledger.aggregates, story.task, logs.now_ms(store)), story)
         runs = store.is_written()
-        doubts = tuple(_doubts(store, ledger, said, runs=runs))
+        doubts = tuple(_doubts(store, ledger, said, runs=runs)) if store.past is None else (_then(store),)
         in_the_way = tuple(_in_the_way(store, ledger, {arguments.task, *_owners(ledger, said)}))
-        agent = _owner(store, ledger, said, runs=runs)
+        agent = _owner(store, ledger, said, runs=runs) if store.past is None else None
         unmerged, output = UnmergedWork(store), account.output_of(arguments.task, FleetFolder(store.path))
         said = replace(said, onward=logs.typed(said.onward, store))
         untold = tuple(f"{line[0].upper()}{line[1:]}." for line in _undelivered(ledger, arguments.task))
     open_tasks = () if said.state == State.CLOSED else (said.task,)
-    said = replace(said, options=tuple(option for option in said.options if option.command in arguments.known))
+    known = arguments.known if arguments.at is None else ()  # a command acts on the present
+    said = replace(said, options=tuple(option for option in said.options if option.command in known))
     if arguments.json:
         runner = "running" if runs else "not running"
         doubts += unmerged.doubts(open_tasks)
@@ -84,6 +85,11 @@ def why(arguments: Namespace) -> None:
         print(plain(line.encode()))
 
 
+def _then(store: SqliteStore) -> str:
+    """Return of which moment an explanation of the past is."""
+    return f"This is the fleet {logs.then(store)}."
+
+
 _NO_RUNNER: Final = f"No runner is at work, so nothing happens by itself; to go on: `lifefold run {logs.FLEET_FILE}`."
 
 
@@ -98,7 +104,7 @@ def _tasks(ledger: Ledger) -> Container[str]:
 
 def _explain_service(store: SqliteStore, ledger: Ledger, arguments: Namespace, in_the_way: Sequence[str]) -> None:
     runs = store.is_written()
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = logs.now_ms(store)
     said = projection.explain_service(ledger.aggregates[f"{service.KIND}/{arguments.task}"], now_ms)
     if arguments.json:
         runner = "running" if runs else "not running"
@@ -107,7 +113,9 @@ def _explain_service(store: SqliteStore, ledger: Ledger, arguments: Namespace, i
     print(plain(said.sentence.encode()))
     for line in in_the_way:
         print(line)
-    if not runs:
+    if store.past is not None:
+        print(_then(store))
+    elif not runs:
         print(logs.typed(_NO_RUNNER, store))
     if said.waits:
         print(plain(f"What waits to be run: {said.waits}".encode()))
@@ -196,7 +204,7 @@ def _in_the_way(store: SqliteStore, ledger: Ledger, agents: Collection[str]) -> 
     """Yield the quarantines of these agents, and their blocked merges unless the fleet is over."""
     concerned = [each for each in quarantines.found(store, ledger) if each.name in agents]
     yield from (f"{line}." for line in awaited.quarantined(concerned, logs.option(store.path)))
-    if not board.finished(ledger.aggregates[board.NAME]):
+    if store.past is None and not board.finished(ledger.aggregates[board.NAME]):
         found = [each for each in read_waits(FleetFolder(store.path).waits) if each.agent in agents]
         yield from (f"{line}." for line in awaited.in_the_way(found, time.time_ns() // 1_000_000))
 

@@ -1,7 +1,6 @@
 """The command ``tasks``: the tasks of a fleet, those that need an operator first where not all fit."""
 
 import json
-import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -24,8 +23,9 @@ from lifefold.interpreters.explain.words import unwrapped
 
 def tasks(arguments: Namespace) -> None:
     """Print the tasks."""
-    with logs.peek(arguments.db) as store:
+    with logs.peek(arguments.db, arguments.at) as store:
         ledger, account = logs.fold_with_account(store)
+        now_ms, then = logs.now_ms(store), logs.then(store)
     there = ledger.aggregates
     found = account.attempted(task_status.tasks(there)) if there else ()
     shown = found if awaited.goes_on(there) else task_status.at_rest(found)
@@ -36,7 +36,9 @@ def tasks(arguments: Namespace) -> None:
         return
     costs = dict(zip([task.id for task in found], usages, strict=True))
     height = None if arguments.all else terminal_height()
-    for line in task_lines(shown, costs, terminal_width(), height):
+    if then:
+        print(then)
+    for line in task_lines(shown, costs, terminal_width(), height, now_ms):
         print(line)
 
 
@@ -44,11 +46,14 @@ def _place(task: TaskStatus) -> str:
     return f"on branch {task.branch}" if task.branch else ""
 
 
+def _asked(task: TaskStatus) -> str:
+    return f"{task.owner} asks {', '.join(task.asks)}" if task.asks else ""
+
+
 def task_lines(
-    every: Sequence[TaskStatus], costs: Mapping[str, Usage], width: int | None, height: int | None
+    every: Sequence[TaskStatus], costs: Mapping[str, Usage], width: int | None, height: int | None, now_ms: int
 ) -> Iterator[str]:
     """Yield the table of the tasks. A terminal gets those that need an operator first, and the others counted."""
-    now_ms = time.time_ns() // 1_000_000
     shown, rest = begins(every, None if height is None else height - 1)
     rows: list[tuple[str, ...]] = [
         ("TASK", "STATE", "AGENT", "ATTEMPT", "RETRIES", "AFTER", "COMMIT", "NEXT", "REASON"),
@@ -62,7 +67,7 @@ def task_lines(
                 ",".join(task.depends_on) or "-",
                 task.commit[:10] or "-",
                 coming(task.timer, now_ms),
-                unwrapped(task.held_up.removeprefix("blocked ") or task.reason) or _place(task) or "-",
+                unwrapped(task.held_up.removeprefix("blocked ") or task.reason) or _place(task) or _asked(task) or "-",
             )
             for task in shown
         ),

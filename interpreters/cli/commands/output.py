@@ -41,13 +41,19 @@ class LineOfSession(msgspec.Struct, frozen=True):
     text: str
     is_bad: bool = False
     until_ms: int = 0
+    attempt: int = 0
+    """The attempt at the task; 0 for a service, which has no task."""
 
 
 def output(arguments: Namespace) -> None:
     """Print the output of a session, and with ``--follow`` that of the next ones."""
     if arguments.raw and arguments.json:
         raise BadInput("--raw and --json: accepted: one of them")
-    with logs.peek(arguments.db) as store:
+    if arguments.attempt and arguments.session:
+        raise BadInput("--attempt and --session: accepted: one of them")
+    if arguments.follow and arguments.at:
+        raise BadInput("--follow and --at: accepted: one of them, because the past does not go on")
+    with logs.peek(arguments.db, arguments.at) as store:
         Reading(store, arguments).run()
 
 
@@ -68,10 +74,14 @@ class Reading:
     def run(self) -> None:
         """Print until the last session is over; with ``--follow`` until no further one can come."""
         follows = self._arguments.follow
-        record = self._chosen()
-        while record is not None:
-            self._print(record, follows=follows)
-            record = self._next(record) if follows and not self._arguments.attempt else None
+        if self._arguments.attempt or self._arguments.session:
+            for record in self._numbered():
+                self._print(record, follows=follows)
+            return
+        last = self._last()
+        while last is not None:
+            self._print(last, follows=follows)
+            last = self._next(last) if follows else None
 
     def _fold(self) -> None:
         for decision in logs.decisions(self._store, self._ledger):
@@ -86,15 +96,34 @@ class Reading:
             return tuple(SessionRecord(of.key, each + 1, "", 0, 0) for each in range(runs.attempt))
         return self._history.sessions(agent=self._of.name)
 
-    def _chosen(self) -> SessionRecord | None:
-        """Return the last session, or that of ``--attempt``; None if the first one is waited for."""
-        found, wanted = self._sessions(), self._arguments.attempt
-        if wanted:
-            numbered = dict(enumerate(found, 1)) if self._of.is_task else {each.number: each for each in found}
-            if wanted not in numbered:
-                known = ", ".join(map(str, list(numbered)[-_MOST_NAMED:])) or "none yet"
-                raise BadInput(f"--attempt {wanted}: {self._of.name} has no such session; accepted: {known}")
-            return numbered[wanted]
+    def _numbered(self) -> Sequence[SessionRecord]:
+        """Return the sessions of ``--attempt`` or ``--session``. Raises ``BadInput``."""
+        found, name, attempt = self._sessions(), self._of.name, self._arguments.attempt
+        if attempt and not self._of.is_task:
+            raise BadInput(
+                f"--attempt is of a task, and {name} is an agent; accepted: --session N, or the name of a task"
+            )
+        if not attempt and self._of.is_task:
+            raise BadInput(
+                f"--session is of an agent, and {name} is a task; accepted: --attempt N, or the name of an agent"
+            )
+        numbered: dict[int, list[SessionRecord]] = {}
+        for each in found:
+            numbered.setdefault(self._attempt(each) if attempt else each.number, []).append(each)
+        wanted = attempt or self._arguments.session
+        if wanted not in numbered:
+            known = ", ".join(map(str, list(numbered)[-_MOST_NAMED:])) or "none yet"
+            option, what = ("--attempt", "attempt with a session") if attempt else ("--session", "session")
+            raise BadInput(f"{option} {wanted}: {name} has no such {what}; accepted: {known}")
+        return numbered[wanted]
+
+    def _attempt(self, of: SessionRecord) -> int:
+        """Return the number of the attempt at a task that a session belongs to; 0 without a task."""
+        return self._history.attempt(of.task, of.claim) if of.task else 0
+
+    def _last(self) -> SessionRecord | None:
+        """Return the last session; None if the first one is waited for, and none comes."""
+        found = self._sessions()
         if found:
             return found[-1]
         if not self._arguments.follow:
@@ -129,7 +158,7 @@ class Reading:
             _until_over(found, found.raw, _write, self._waits if follows else None)
             return
         if not self._arguments.json:
-            print(_head(record, found.kind), flush=True)
+            print(_head(record, found.kind, self._attempt(record)), flush=True)
         show = self._json_of(record) if self._arguments.json else OutputLine.line
         last = self._arguments.last
 
@@ -152,7 +181,8 @@ class Reading:
     def _json_of(self, record: SessionRecord) -> Callable[[OutputLine], str]:
         def shown(line: OutputLine) -> str:
             of = (record.agent, record.number, record.task)
-            return msgspec.json.encode(LineOfSession(*of, line.kind, line.text, line.is_bad, line.until_ms)).decode()
+            said = LineOfSession(*of, line.kind, line.text, line.is_bad, line.until_ms, self._attempt(record))
+            return msgspec.json.encode(said).decode()
 
         return shown
 
@@ -174,9 +204,9 @@ def _write(pieces: Iterable[bytes]) -> None:
     sys.stdout.buffer.flush()
 
 
-def _head(record: SessionRecord, kind: str) -> str:
-    """Return the line above the output of a session."""
-    at = f" at {record.task}, claim {record.claim}" if record.task else ""
+def _head(record: SessionRecord, kind: str, attempt: int) -> str:
+    """Return the line above the output of a session, with the attempt that it belongs to."""
+    at = f" at {record.task}, attempt {attempt}" if record.task else ""
     program = f" ({kind})" if kind else ""
     since = f", begun {moment(record.began_ms)}" if record.began_ms else ""
     return f"== session {record.number} of {record.agent}{at}{program}{since} =="

@@ -79,7 +79,7 @@ def run(arguments: Namespace) -> int:
             before, log = again(fleet, log)
         elif settle(fleet, log, accepted=arguments.accept, partial=arguments.rest):
             return 0
-        show = partial(display, out=out, live=not arguments.no_live)
+        show = _shown(arguments, out)
 
         def prepare(runner: Runner) -> None:
             runner.waits_for_operators = not arguments.no_wait
@@ -99,7 +99,13 @@ def _before(fleet: Fleet, log: Path, *, is_again: bool) -> tuple[Path, Before | 
 def demo(arguments: Namespace) -> int:
     """Write the demonstration project, and run its fleet."""
     with outlet.opened() as out:
-        return _demo(arguments, partial(display, out=out, live=not arguments.no_live))
+        return _demo(arguments, _shown(arguments, out))
+
+
+def _shown(arguments: Namespace, out: outlet.Outlet) -> Show:
+    """Return what shows a runner as the options want it."""
+    is_live = not (arguments.no_live or arguments.transitions)
+    return partial(display, out=out, live=is_live, transitions=arguments.transitions)
 
 
 def _demo(arguments: Namespace, show: Show) -> int:

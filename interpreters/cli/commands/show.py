@@ -4,7 +4,6 @@ import json
 import shlex
 import shutil
 import textwrap
-import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -24,6 +23,7 @@ from lifefold.interpreters.desk.history import ClaimRecord, SessionRecord
 from lifefold.interpreters.desk.pages import AgentPage, TaskPage, agent_page, task_page
 from lifefold.interpreters.desk.seen import Seen
 from lifefold.interpreters.explain import why
+from lifefold.interpreters.explain.words import of_agent
 from lifefold.interpreters.fleet_runner.agent_looks import marked
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.store import SqliteStore
@@ -43,7 +43,7 @@ VERIFIED_LINES: Final = 5
 
 def show(arguments: Namespace) -> None:
     """Print the page of a task or an agent."""
-    with logs.peek(arguments.db) as store:
+    with logs.peek(arguments.db, arguments.at) as store:
         typed = arguments.name.removeprefix("agent:").removeprefix("task:")
         seen = Seen(store, typed)
         for decision in logs.decisions(store, seen.ledger):
@@ -56,14 +56,16 @@ def show(arguments: Namespace) -> None:
             print(json.dumps({**msgspec.to_builtins(page), "cost": usage_json(page.cost), "runs": runs}, indent=2))
             return
         width = shutil.get_terminal_size().columns
-        for line in _task(page, store, width) if isinstance(page, TaskPage) else _agent(page, width, runs=runs):
+        if then := logs.then(store):
+            print(then)
+        for line in _task(page, store, width) if isinstance(page, TaskPage) else _agent(page, store, width, runs=runs):
             print(plain(line.encode("utf-8", "surrogateescape")))
         for line in _next([each for each in page.options if each.command in arguments.known], option):
             print(line)
 
 
 def _task(page: TaskPage, store: SqliteStore, width: int) -> Iterator[str]:
-    of, now_ms = page.task, time.time_ns() // 1_000_000
+    of, now_ms = page.task, logs.now_ms(store)
     yield from textwrap.wrap(page.sentence, width)
     yield ""
     yield from _field("since", f"{moment(of.since_ms)} ({age(now_ms - of.since_ms)})", width)
@@ -113,14 +115,16 @@ def _claim(of: ClaimRecord, number: int, sessions: Sequence[SessionRecord], now_
     return f"{number}  {moment(of.began_ms)}  {of.agent}{what}, {took}: {' '.join(ended.split())}{counted}"
 
 
-def _agent(page: AgentPage, width: int, *, runs: bool) -> Iterator[str]:
-    of, now_ms = page.agent, time.time_ns() // 1_000_000
-    state = marked(page.looks, plain_state(of, page.evidence, runs=runs))
+def _agent(page: AgentPage, store: SqliteStore, width: int, *, runs: bool) -> Iterator[str]:
+    of, now_ms = page.agent, logs.now_ms(store)
+    is_now = store.past is None
+    seen = plain_state(of, page.evidence, runs=runs) if is_now else of_agent(of.state, of.task, of.desired_state)
+    state = marked(page.looks, seen) if is_now else seen
     yield f"{'service' if of.kind == 'service' else 'agent'} {of.name}: {state}"
     yield ""
     yield from _field("asked of it", ", ".join(filter(None, (of.desired_state, of.reason))), width)
     yield from _field("in the log", f"{of.state} since {moment(of.since_ms)} ({age(now_ms - of.since_ms)})", width)
-    yield from _field("evidence", _evidence(page, now_ms, runs=runs), width)
+    yield from _field("evidence", _evidence(page, now_ms, runs=runs, then=not is_now), width)
     yield from _field("next", coming(of.timer, now_ms) if of.timer else "", width)
     at = "" if of.doing in {assignment.State.IDLE, assignment.State.WANTING} else of.doing
     yield from _field("task", f"{of.task}, {at.lower()}" if of.task and at else of.task or "none", width)
@@ -140,11 +144,11 @@ def _agent(page: AgentPage, width: int, *, runs: bool) -> Iterator[str]:
     yield from _output(page.output, page.output_path, width)
 
 
-def _evidence(page: AgentPage, now_ms: int, *, runs: bool) -> str:
-    """Return what is known of the process, apart from what the log says."""
+def _evidence(page: AgentPage, now_ms: int, *, runs: bool, then: bool) -> str:
+    """Return what is known of the process, apart from what the log says; ``then`` is a page of the past."""
     found = page.evidence
     if found is None:
-        return "no process" if page.agent.processes else ""
+        return "the past has none" if then else "no process" if page.agent.processes else ""
     if not found.alive:
         missing = is_missing(page.agent, found, runs=runs)
         return f"process {found.pid} is gone, although the log has it" if missing else f"process {found.pid} is gone"

@@ -11,15 +11,17 @@ import msgspec
 from lifefold.core.fleet import system
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.rerun import is_over
-from lifefold.core.kernel import RunnerRecovered, SystemStep
+from lifefold.core.kernel import RulesChanged, RunnerRecovered, SystemStep
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.colours import painted
+from lifefold.interpreters.cli.commands.telling_own_log import diagram, rows, table, tell
 from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.fitting import terminal_width
 from lifefold.interpreters.cli.log_filter import Chosen, since
 from lifefold.interpreters.cli.pager import is_coloured
-from lifefold.interpreters.cli.story import happenings
+from lifefold.interpreters.cli.recorded_logs import OneLog, one_log
+from lifefold.interpreters.cli.story import happenings, rules_changed
 from lifefold.interpreters.cli.story_lines import story_lines
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain.chronicle import Chronicle
@@ -31,15 +33,20 @@ def log(arguments: Namespace) -> None:
     """Print the story, or the transitions, chosen by task, agent and time."""
     since_ms = since(arguments.since, time.time_ns() // 1_000_000) if arguments.since else 0
     chosen = Chosen(arguments.task, arguments.agent, since_ms)
-    is_diagram = arguments.format == "sequence"
-    if is_diagram and (arguments.json or arguments.follow):
-        raise BadInput("--format sequence goes with neither --json nor --follow")
+    _must_fit(arguments)
+    arguments.json = arguments.json or arguments.format == "json"
+    of = _own(arguments)
+    if of is not None:
+        tell(of, arguments, since_ms)
+        return
     ledger = Ledger(system)
-    with logs.peek(arguments.db) as store:
+    with logs.peek(arguments.db, arguments.at) as store:
         lines = _lines(arguments, chosen)
         decisions = logs.decisions(store, ledger)
-        if is_diagram:
-            printed = [_diagram(store.path.stem, chosen, decisions)]
+        if arguments.format == "sequence":
+            printed = [_diagram(store.path.stem, chosen, decisions, is_whole=arguments.all)]
+        elif arguments.format == "table":
+            printed = _table(chosen, decisions)
         else:
             printed = [each for decision in decisions for each in lines(decision)]
         unknown = (str(found_earlier(store, each)) for each in chosen.missing(ledger.aggregates))
@@ -67,21 +74,52 @@ def _lines(arguments: Namespace, chosen: Chosen) -> Lines:
 def _transitions(chosen: Chosen, decision: Decision, *, as_json: bool) -> Iterator[str]:
     """Yield the chosen transitions of one input."""
     name, reaction = decision.entry.stream, decision.reaction
+    if isinstance(decision.envelope.event, RulesChanged) and chosen.accepts_whole(decision.entry.at_ms):
+        happening = rules_changed(decision.envelope.event, decision.entry.at_ms)
+        yield msgspec.json.encode(happening.event).decode() if as_json else happening.line()
     for happening, step in zip(happenings(name, reaction), reaction.transitions, strict=True):
         if chosen.accepts(name, reaction, step):
             yield msgspec.json.encode(happening.event).decode() if as_json else happening.line()
 
 
-def _diagram(title: str, chosen: Chosen, decisions: Iterable[Decision]) -> str:
-    """Return the inputs with a chosen transition as a sequence diagram, with all their transitions."""
-    from lifefold.interpreters.views.sequence import mermaid_sequence, sequence  # noqa: PLC0415 - slow, seldom needed
+def _must_fit(arguments: Namespace) -> None:
+    """Raise ``BadInput`` for options that exclude each other."""
+    if arguments.format in {"sequence", "table"} and (arguments.json or arguments.follow):
+        raise BadInput(f"--format {arguments.format} goes with neither --json nor --follow")
+    if arguments.follow and arguments.at:
+        raise BadInput("--follow and --at: accepted: one of them, because the past does not go on")
 
+
+def _own(arguments: Namespace) -> OneLog | None:
+    """Return the log of a system of one's own; None for a fleet, whose log is found as for every other command."""
+    if not arguments.log:
+        return None
+    of = one_log(arguments.log, arguments.db)
+    if of.is_fleet and arguments.db is not None:
+        raise BadInput("found LOG and --db; accepted: one of them")
+    arguments.db = str(of.path)
+    return None if of.is_fleet else of
+
+
+def _table(chosen: Chosen, decisions: Iterable[Decision]) -> list[str]:
+    """Return the entries with a chosen transition as a table, with all their transitions."""
+    found = [
+        row
+        for seq, each in enumerate(decisions, 1)
+        if any(chosen.accepts(each.entry.stream, each.reaction, step) for step in each.reaction.transitions)
+        for row in rows(seq, SystemStep(each.entry.stream, each.envelope, each.reaction))
+    ]
+    return table(found)
+
+
+def _diagram(title: str, chosen: Chosen, decisions: Iterable[Decision], *, is_whole: bool) -> str:
+    """Return the inputs with a chosen transition as a sequence diagram, with all their transitions."""
     steps = (
         SystemStep(each.entry.stream, each.envelope, each.reaction)
         for each in decisions
         if any(chosen.accepts(each.entry.stream, each.reaction, step) for step in each.reaction.transitions)
     )
-    return mermaid_sequence(sequence(title, steps)).rstrip("\n")
+    return diagram(title, steps, is_whole=is_whole)
 
 
 def _story(
@@ -93,6 +131,9 @@ def _story(
         news = chronicle.recovered(envelope.event, envelope.at_ms)
         if news is not None and news.at_ms >= chosen.since_ms:
             yield from (painted(line, news.mood, colours=colours) for line in story_lines(news, width))
+    if isinstance(envelope.event, RulesChanged) and chosen.accepts_whole(envelope.at_ms):
+        news = chronicle.rules_changed(envelope.event, envelope.at_ms)
+        yield from (painted(line, news.mood, colours=colours) for line in story_lines(news, width))
     for news, steps in chronicle.told(name, reaction):
         if any(chosen.accepts(name, reaction, step) for step in steps):
             yield from (painted(line, news.mood, colours=colours) for line in story_lines(news, width))

@@ -58,14 +58,19 @@ def _chosen(arguments: Namespace) -> list[tuple[Path, Certificate]]:
     if not arguments.certificate:
         raise BadInput("--verify needs --certificate with a file, or with a folder of several")
     given = Path(arguments.certificate)
-    paths = sorted(given.glob("*.json")) if given.is_dir() else [given]
-    found = [(path, _read(path)) for path in paths]
+    found = read_certificates(given)
     chosen = [each for each in found if not arguments.targets or each[1].target in arguments.targets]
     missing = [name for name in arguments.targets if name not in {each.target for _, each in found}]
     if missing or not chosen:
         known = ", ".join(each.target for _, each in found) or "none"
         raise BadInput(f"{given}: no certificate of {', '.join(missing) or 'anything'}; there are: {known}")
     return chosen
+
+
+def read_certificates(given: Path) -> list[tuple[Path, Certificate]]:
+    """Return the certificate in a file, or all of a folder. Raises ``BadInput``."""
+    paths = sorted(given.glob("*.json")) if given.is_dir() else [given]
+    return [(path, _read(path)) for path in paths]
 
 
 def _read(path: Path) -> Certificate:

@@ -9,7 +9,7 @@ it.
 from lifefold.interpreters.explain.why.chain import Link, chain, roots
 from lifefold.interpreters.explain.why.explanation import Cause, Explanation, explain
 from lifefold.interpreters.explain.why.fleet_view import FleetView, look
-from lifefold.interpreters.explain.why.options import Option
+from lifefold.interpreters.explain.why.options import Option, of_question
 from lifefold.interpreters.explain.why.serving import ServiceExplanation, explain_service
 from lifefold.interpreters.explain.why.story import Chapter, Line, Story, chapters, resumed, tell
 
@@ -28,6 +28,7 @@ __all__ = [
     "explain",
     "explain_service",
     "look",
+    "of_question",
     "resumed",
     "roots",
     "tell",

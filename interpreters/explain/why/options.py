@@ -16,6 +16,7 @@ from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.budget.amounts import Resource
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.core.lifecycles.task import Stage, State
+from lifefold.interpreters.explain.questions import Asked
 from lifefold.interpreters.explain.why.chain import Link, chain, roots, state_of
 from lifefold.interpreters.explain.why.fleet_view import FleetView
 from lifefold.interpreters.explain.why.phrases import MOST_NAMED, duration, enumerated, in_brackets, in_time
@@ -298,6 +299,13 @@ _WORDS: Final[Mapping[Resource, str]] = {
 """The options of ``lifefold budget``, by resource."""
 
 
+def of_question(asked: Asked) -> Iterator[Option]:
+    """Yield the commands that answer a question of an agent."""
+    told = f"{asked.agent} is told so, and goes on"
+    yield Option("approve" if asked.is_permission else "answer", asked.name, told)
+    yield Option("reject", asked.name, f"{told} without it")
+
+
 def _talk(view: FleetView) -> Iterator[Option]:
     owner = view.task.owner
     if view.desired_state(owner).state is desired_state.State.STOP or view.session(owner).state is SessionState.STOPPED:
@@ -305,8 +313,7 @@ def _talk(view: FleetView) -> Iterator[Option]:
     if view.desired_state(owner).state is desired_state.State.PAUSE:
         yield Option("resume", owner, f"it goes on with {view.name}")
     for each in view.questions(owner):
-        yield Option("approve" if each.is_permission else "answer", each.name, f"{owner} is told so, and goes on")
-        yield Option("reject", each.name, f"{owner} is told so, and goes on without it")
+        yield from of_question(each)
     yield Option("send", owner, "it is interrupted, and its next prompt has the text")
     yield Option("stop", owner, f"it stops for good, and {view.name} is given back for another agent")
 

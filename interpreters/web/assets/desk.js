@@ -3,8 +3,8 @@
 "use strict";
 const PAUSE_MS = 400; // between two looks at a page whose fleet writes all the time
 const RETRY_MS = 1000;
-const LOOK_MS = 10000; // between two looks at processes, which no event tells of
 const body = document.body;
+const LOOK_MS = Number(body.dataset.look || 10000); // between two looks at processes and outputs, which no event tells of
 const said = document.getElementById("said");
 let [isStale, isLoading] = [false, false];
 
@@ -89,10 +89,13 @@ function listen() {
 
 async function send(form) {
   const command = JSON.parse(form.dataset.command);
-  for (const [name, value] of new FormData(form)) {
-    const { dataset } = form.elements[name];
-    if (value === "") continue;
+  for (const [name, given] of new FormData(form)) {
+    const value = given.replaceAll("\r\n", "\n");
+    const field = form.elements[name];
+    const { dataset } = field;
+    if (value === "" || ("changed" in form.dataset && field.value === field.defaultValue)) continue;
     if ("fields" in dataset) Object.assign(command, JSON.parse(value));
+    else if (field.type === "number") command[name] = Number(value);
     else command[name] = "lines" in dataset ? value.split("\n").map((line) => line.trim()).filter(Boolean) : value;
   }
   form.dataset.key ||= Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -101,7 +104,7 @@ async function send(form) {
   try {
     const answer = await fetch(form.action, { method: "POST", headers, body: JSON.stringify(command), credentials: "same-origin" });
     const given = await answer.json();
-    const words = [...(given.lines || []).map((line) => line.words), given.refusal, given.error].filter(Boolean);
+    const words = [...(given.lines || []).map((line) => line.words), ...(given.notes || []), given.refusal, given.error].filter(Boolean);
     tell(words.join("\n"), !answer.ok);
     delete form.dataset.key;
     if (answer.ok) form.reset();

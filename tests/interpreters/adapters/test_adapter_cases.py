@@ -96,14 +96,35 @@ def test_an_error_that_is_followed_by_work_is_no_end() -> None:
     assert session("codex", *lines[:-2], error, status=-9)[0].outcome is Outcome.LIMITED
 
 
-def test_totals_of_claude_that_began_anew_are_those_of_the_session() -> None:
-    """After a SIGKILL a resumed session of 2.1.330 reports itself alone; no difference to earlier charges is taken."""
-    usage = b'{"m": {"inputTokens": 200, "cacheReadInputTokens": 80, "outputTokens": 14, "costUSD": 0.1}}'
-    earlier = usage.replace(b"200", b"300")
-    line = b'{"type": "result", "session_id": "s", "modelUsage": %s, "model_usage_since_last_result": %s}'
-    for total, counted in ((usage, Counted.SESSION), (earlier, Counted.CONVERSATION)):
-        _, facts = session("claude", line % (total, usage))
-        assert [each.counted for each in facts if isinstance(each, Spent)] == [counted]
+EARLIER = Cost(Tokens(output=14), 14_000_000)
+
+
+def claude_result(total: int, since: int) -> bytes:
+    """Return a last line of Claude Code with these output tokens, of the conversation and since the last result."""
+    models = b'{"m": {"inputTokens": 1, "outputTokens": %d, "costUSD": %d.1}}'
+    usages = (models % (total, total), models % (since, since))
+    line = b'{"type": "result", "session_id": "s", "total_cost_usd": %d.1, "modelUsage": %s, '
+    return line % (total, usages[0]) + b'"model_usage_since_last_result": %s}' % usages[1]
+
+
+def test_a_total_of_claude_tells_the_total_before_its_session() -> None:
+    """Nothing before a first session, or after a killed one; a second result of a session changes nothing about it."""
+    for lines, expected in (
+        ([claude_result(7, 7)], [(7, Cost(Tokens(), 0))]),
+        ([claude_result(21, 7)], [(21, EARLIER)]),
+        ([claude_result(21, 7), claude_result(21, 7)], [(21, EARLIER)]),
+        ([claude_result(21, 7), claude_result(22, 1)], [(21, EARLIER), (22, EARLIER)]),
+    ):
+        _, facts = session("claude", *lines)
+        found = [(each.total.tokens.output, each.before) for each in facts if isinstance(each, Spent)]
+        assert found == expected
+
+
+def test_an_older_total_of_claude_is_one_of_its_session() -> None:
+    """Version 2.1.197 prints no part since the last result."""
+    line = b'{"type": "result", "session_id": "s", "usage": {"output_tokens": 7}}'
+    _, facts = session("claude", line)
+    assert [(each.counted, each.before) for each in facts if isinstance(each, Spent)] == [(Counted.SESSION, None)]
 
 
 def test_an_error_in_unknown_words_is_the_reason_of_a_crash() -> None:

@@ -14,7 +14,7 @@ MISTAKES = [
     ("claude", '"resetsAt"', '"resets_at"'),
     ("claude", "line.permission_denials", "line.errors"),
     ("claude", "if line.is_error is not True:", "if line.is_error is False or True:"),
-    ("claude", "Counted.SESSION if is_of_session else Counted.CONVERSATION", "Counted.CONVERSATION"),
+    ("claude", "state, total, Counted.SESSION, models", "state, total, Counted.CONVERSATION, models"),
     ("claude", '"cacheReadInputTokens"', '"cachedInputTokens"'),
     ("claude", '"prompt_too_long": Outcome.PROMPT_TOO_LONG', '"prompt_too_long": Outcome.FAILED'),
     ("claude", '"billing_error": Outcome.OUT_OF_CREDIT,', '"billing_error": Outcome.LOGIN_REFUSED,'),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lifefold.interpreters.adapters import AdapterError, adapter_names, adapter_of, registry
+from lifefold.interpreters.adapters import AdapterError, adapter_names, adapter_of, is_adapter, registry
 from lifefold.interpreters.adapters.command import Command
 
 
@@ -34,7 +34,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def entry_points(**selected: Any) -> EntryPoints:
         return EntryPoints(found).select(**selected)
 
-    monkeypatch.setattr(registry, "entry_points", entry_points)
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
     monkeypatch.setitem(sys.modules, HERE, sys.modules[__name__])
 
 
@@ -71,3 +71,18 @@ def test_no_distribution_takes_the_name_of_an_adapter_of_lifefold() -> None:
 def test_an_adapter_that_cannot_be_used_is_an_error_that_says_why(name: str, message: str) -> None:
     with pytest.raises(AdapterError, match=message):
         adapter_of(name)
+
+
+def test_an_adapter_of_lifefold_is_known_without_a_search_of_the_installed_distributions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A search reads the metadata of every distribution; a fleet file has many keys that depend on the kind."""
+    monkeypatch.setattr(registry, "_installed", lambda: pytest.fail("the distributions were searched"))
+    assert all(map(is_adapter, registry.SHIPPED))
+    assert adapter_of("claude").name == "claude"
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_adapter_of_another_distribution_is_known() -> None:
+    assert is_adapter("acme")
+    assert not is_adapter("acmee")

@@ -5,7 +5,7 @@ from fleet_sandbox import Sandbox
 
 def _again(sandbox: Sandbox, code: int = 0) -> str:
     """Run the fleet file with --again, and return what it says."""
-    done = sandbox.call("run", str(sandbox.fleet), "--no-live", "--again", code=code)
+    done = sandbox.call("run", str(sandbox.fleet), "--transitions", "--again", code=code)
     return done.stdout + done.stderr
 
 
@@ -26,7 +26,7 @@ def test_what_was_not_closed_is_done_in_a_new_log_with_what_it_has_failed_by(san
     assert len(sandbox.merges()) == 3
     assert sandbox.log.read_bytes() == before
     assert [task["id"] for task in sandbox.json("tasks")] == ["crash-1", "plain-2"]
-    assert "2 of 2 tasks closed" in sandbox.call("run", str(sandbox.fleet), "--no-live").stdout
+    assert "2 of 2 tasks closed" in sandbox.call("run", str(sandbox.fleet), "--transitions").stdout
     assert "is left to do" in _again(sandbox, code=2)
 
 

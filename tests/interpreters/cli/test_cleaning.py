@@ -93,7 +93,7 @@ def test_the_earlier_runs_are_removed_with_the_latest(sandbox: Sandbox) -> None:
     """An earlier log alone is not: a later one continues it."""
     _with_a_failure(sandbox)
     sandbox.settle('["test", "-s", "wrong"]', '["test", "-s", "plain-2.txt"]')
-    sandbox.call("run", str(sandbox.fleet), "--again", "--no-live")
+    sandbox.call("run", str(sandbox.fleet), "--again", "--transitions")
     refused = sandbox.call("clean", str(sandbox.log), "--yes", code=2)
     assert "sandbox.run-2.db continues" in refused.stderr
     assert sandbox.call("clean", "--unmerged", "--yes").stdout.count("removed: ") == 2

@@ -58,7 +58,7 @@ def test_bad_input_is_named_exits_with_2_and_changes_nothing(sandbox: Sandbox, n
         _replace('id = "plain-2"', 'id = "plain-2"\ndepends_on = ["plain-1"]')(sandbox)
     spoil(sandbox)
     before = _everything(sandbox.folder)
-    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2)
+    refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2)
     assert word in refused.stderr
     assert "Traceback" not in refused.stderr
     assert refused.stdout == ""
@@ -210,7 +210,7 @@ def test_init_writes_a_fleet_that_runs(sandbox: Sandbox) -> None:
     """The two commands of the README, for a project of one's own; nothing is overwritten."""
     sandbox.call("init", "mine")
     mine = Sandbox(sandbox.folder / "mine")
-    assert "tasks closed" in mine.call("run", "fleet.toml", "--no-live").stdout
+    assert "tasks closed" in mine.call("run", "fleet.toml", "--transitions").stdout
     assert all(task["state"] == "CLOSED" for task in mine.json("tasks"))
     assert "fleet.toml" in sandbox.call("init", "mine", code=2).stderr
 
@@ -221,7 +221,7 @@ def test_the_demonstration_ends_with_everything_closed_and_sums_up_what_it_has_s
 
     The comments on what to try next stand in one column.
     """
-    printed = sandbox.call("demo", "--folder", "demo", "--no-live").stdout
+    printed = sandbox.call("demo", "--folder", "demo", "--transitions").stdout
     assert "10 of 10 tasks closed; the log is" in printed
     recap, _, hints = printed.partition("Failures on the way")[2].partition("What to try next:")
     happened = dict(line.split(maxsplit=1) for line in recap.splitlines() if line.startswith("  "))

@@ -238,7 +238,7 @@ def test_a_loop_of_links_in_place_of_the_usual_log_is_no_log(
     assert main(["status", "--db", str(usual)]) == 2
     fleet = shutil.copy(prepared.fleet, prepared.folder / "fleet.toml")
     assert main(["plan", str(fleet)]) == 0
-    assert main(["run", str(fleet), "--no-live"]) == 0
+    assert main(["run", str(fleet), "--transitions"]) == 0
     assert usual.is_file()
     assert not usual.is_symlink()
     assert "Traceback" not in "".join(capfd.readouterr())

@@ -14,7 +14,7 @@ from terminal import Terminal
 
 def held(sandbox: Sandbox) -> None:
     """Run a fleet until only an operator can move it on."""
-    sandbox.call("run", str(sandbox.fleet), "--no-live", "--no-wait", code=4)
+    sandbox.call("run", str(sandbox.fleet), "--transitions", "--no-wait", code=4)
 
 
 def test_parked_work_is_compared_as_an_approval_merges_it_and_then_as_it_was_merged(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_notice_stands_below_the_transitions_that_it_is_about(
         runner = await Runner.open(
             load(sandbox.fleet), sandbox.log, interpreter=Interpreter(activities={RunSession: crash})
         )
-        lines = Lines(runner, Account())
+        lines = Lines(runner, Account(), transitions=True)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lines.run)
             with anyio.fail_after(60):
@@ -50,3 +50,16 @@ def test_a_notice_stands_below_the_transitions_that_it_is_about(
     assert len(notices) == 2
     assert min(notices) > stopped
     assert min(notices) > failed
+
+
+def test_a_run_prints_the_story_that_log_tells_and_transitions_only_on_demand(tmp_path: Path) -> None:
+    """Attempts are counted on: the second run begins with the attempt of the first one in the log."""
+    sandbox = Sandbox(tmp_path).prepare("crash-1", agents=1, repository=False)
+    printed = sandbox.call("run", str(sandbox.fleet), "--no-live").stdout
+    story = sandbox.call("log").stdout.splitlines()
+    assert any("crash-1         begun by agent, attempt 2" in line for line in story)
+    assert [line for line in printed.splitlines() if line in story] == story
+    assert "->" not in printed
+    again = sandbox.call("run", str(sandbox.fleet), "--transitions", "--db", str(tmp_path / "other.db")).stdout
+    assert "IN_PROGRESS -> FAILED" in again
+    assert "begun by" not in again

@@ -40,6 +40,8 @@ def test_a_new_fleet_is_described_and_nothing_is_changed(sandbox: Sandbox) -> No
     assert "a session takes at most 1m00s" in said
     order = [line.strip() for line in said.splitlines() if "plain-" in line and "for agent" in line]
     assert [line.partition(":")[0] for line in order] == ["1. plain-3", "1. plain-2", "2. plain-1"]
+    assert order[0].startswith("1. plain-3: priority 1; for ")
+    assert order[1].startswith("1. plain-2: priority 2; for ")
     assert "for agent-1 or agent-2; after plain-3; verified by test -s plain-1.txt" in order[2]
     assert "the plan, before its first task: lifefold approve" in said
     assert "the work of plain-1, before its merge" in said
@@ -71,7 +73,7 @@ def test_a_begun_fleet_is_described_with_what_is_left_and_with_changes_of_its_fi
     assert "1 task to do" in said
     assert f"log: {sandbox.log}, which the run continues" in said
     assert "tasks.plain-2.prompt: was" in said
-    sandbox.call("run", str(sandbox.fleet), "--no-live", "--accept")
+    sandbox.call("run", str(sandbox.fleet), "--transitions", "--accept")
     sandbox.fleet.write_text(sandbox.fleet.read_text() + '\n[[tasks]]\nid = "plain-3"\nprompt = "x"\n')
     said = _dry(sandbox, "--again")
     assert f"log: {sandbox.log.with_name('sandbox.run-2.db')}, which is new" in said

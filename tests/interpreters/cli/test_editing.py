@@ -83,7 +83,7 @@ def test_an_edit_without_an_answer_stays_in_the_file(sandbox: Sandbox, monkeypat
     with SqliteStore.open(sandbox.log):
         editing.edit(parser().parse_args(["edit", "plain-1", "--max-retries", "9", "--yes"]))
     assert "max_retries = 9" in sandbox.fleet.read_text()
-    said = sandbox.call("run", str(sandbox.fleet), "--no-live", "--accept").stdout
+    said = sandbox.call("run", str(sandbox.fleet), "--transitions", "--accept").stdout
     assert "change 1: the change waited in the log, and was decided first" in said
     assert "1 of 1 tasks closed" in said
     assert sandbox.json("tasks")[0]["max_retries"] == 9

@@ -32,7 +32,7 @@ def test_the_fleets_are_listed_with_what_waits_and_a_dead_runner_is_not_believed
     here = made(tmp_path, "works", "one", gates=("one",))
     waits = made(tmp_path, "waits", "asks")
     waits.fleet.write_text(waits.fleet.read_text().replace('id = "asks"', 'id = "asks"\napproval = "merge"'))
-    waits.call("run", str(waits.fleet), "--no-live", "--no-wait", code=4)
+    waits.call("run", str(waits.fleet), "--transitions", "--no-wait", code=4)
     over = made(tmp_path, "over", "two")
     over.run()
     with here.running() as run:

@@ -14,7 +14,7 @@ def test_the_output_of_the_last_session_is_shown_decoded_by_agent_and_by_task(tm
     sandbox = talking(tmp_path, "one", "two")
     sandbox.run()
     said = sandbox.call("output", "one").stdout
-    assert said.startswith("== session 1 of agent at one, claim 1 (claude), begun ")
+    assert said.startswith("== session 1 of agent at one, attempt 1 (claude), begun ")
     assert said.splitlines()[1:] == [
         "conversation: c-one",
         "  I look at one.",
@@ -25,7 +25,7 @@ def test_the_output_of_the_last_session_is_shown_decoded_by_agent_and_by_task(tm
         "end: success: All done.",
     ]
     assert "  I look at two." in sandbox.call("output", "agent").stdout
-    assert "  I look at one." in sandbox.call("output", "agent", "--attempt", "1").stdout
+    assert "  I look at one." in sandbox.call("output", "agent", "--session", "1").stdout
     assert sandbox.call("output", "one", "--last", "1").stdout.splitlines()[1:] == ["end: success: All done."]
     lines = [json.loads(line) for line in sandbox.call("output", "two", "--json").stdout.splitlines()]
     assert {(each["agent"], each["session"], each["task"]) for each in lines} == {("agent", 2, "two")}
@@ -33,7 +33,11 @@ def test_the_output_of_the_last_session_is_shown_decoded_by_agent_and_by_task(tm
     raw = sandbox.call("output", "one", "--raw").stdout
     assert "\x1b]0;title" in raw
     refused = sandbox.call("output", "one", "--attempt", "9", code=2).stderr
-    assert "--attempt 9: one has no such session; accepted: 1\n" in refused
+    assert "--attempt 9: one has no such attempt with a session; accepted: 1\n" in refused
+    refused = sandbox.call("output", "agent", "--session", "9", code=2).stderr
+    assert "--session 9: agent has no such session; accepted: 1, 2\n" in refused
+    for words in (("one", "--session", "1"), ("agent", "--attempt", "1"), ("one", "--session", "1", "--attempt", "1")):
+        assert "accepted: " in sandbox.call("output", *words, code=2).stderr
     assert "there is no agent or task 'ones'; did you mean one?" in sandbox.call("output", "ones", code=2).stderr
     assert "--raw and --json: accepted: one of them" in sandbox.call("output", "one", "--raw", "--json", code=2).stderr
 

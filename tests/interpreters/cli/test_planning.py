@@ -86,18 +86,18 @@ def test_a_run_of_a_changed_file_is_refused_with_the_difference_and_the_command(
     sandbox.prepare("plain-1", "plain-2", gates=("plain-1",))
     with sandbox.running() as run, sandbox.at_gate("plain-1"):
         _change(sandbox, 'prompt = "Write plain-2.txt"', 'prompt = "Write it to plain-2.txt"')
-        refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2)
+        refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2)
         assert (
             'is "…Write it to' in refused.stdout.replace("is …", 'is "…')
             or "tasks.plain-2.prompt: was" in refused.stdout
         )
         (command,) = _named(refused.stderr)
-        assert "follows the changed file" in sandbox.call(*command, "--no-live").stdout
+        assert "follows the changed file" in sandbox.call(*command, "--transitions").stdout
         run.process.kill()
     sandbox.kill_all()
     _change(sandbox, 'prompt = "Write it to plain-2.txt"', 'prompt = "Write plain-2.txt"')
-    (command,) = _named(sandbox.call("run", str(sandbox.fleet), "--no-live", code=2).stderr)
-    assert "2 of 2 tasks closed" in sandbox.call(*command, "--no-live").stdout
+    (command,) = _named(sandbox.call("run", str(sandbox.fleet), "--transitions", code=2).stderr)
+    assert "2 of 2 tasks closed" in sandbox.call(*command, "--transitions").stdout
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 2)])
@@ -118,7 +118,7 @@ def test_on_a_terminal_a_change_is_asked_about(sandbox: Sandbox, answer: str, co
 def _on_a_terminal(sandbox: Sandbox, answer: str, code: int) -> bytes:
     """Run the fleet on a terminal, give an answer, and return what is seen until the end with this exit code."""
     mine, its = pty.openpty()
-    command = [*LIFEFOLD, "run", str(sandbox.fleet), "--no-live"]
+    command = [*LIFEFOLD, "run", str(sandbox.fleet), "--transitions"]
     with subprocess.Popen(
         command, cwd=sandbox.folder, stdin=its, stdout=its, stderr=its, start_new_session=True
     ) as run_:
@@ -244,7 +244,7 @@ def test_every_refusal_names_commands_that_work(sandbox: Sandbox, name: str) -> 
     changed = sandbox.fleet.read_text()
     if name == "the repository":
         (sandbox.folder / ".gitignore").write_text("*\n")
-    refused = sandbox.call("run", str(sandbox.fleet), "--accept", "--no-live", code=2)
+    refused = sandbox.call("run", str(sandbox.fleet), "--accept", "--transitions", code=2)
     assert what in refused.stderr
     assert sandbox.json("tasks") == before
     command, last = _named(refused.stderr)
@@ -260,7 +260,7 @@ def test_every_refusal_names_commands_that_work(sandbox: Sandbox, name: str) -> 
             if name == "what an agent began with":
                 _restore(sandbox, refused.stderr)
                 command.remove("--accept")
-            assert "tasks closed" in sandbox.call(*command, "--no-live").stdout
+            assert "tasks closed" in sandbox.call(*command, "--transitions").stdout
         case _:
             assert name == "the repository"
 
@@ -316,11 +316,11 @@ def test_a_task_at_work_is_cancelled_before_it_is_removed(sandbox: Sandbox) -> N
     """As the refusal says; then the change is in force, and what is left is done."""
     _left(sandbox)
     _remove(sandbox, "plain-2")
-    refused = sandbox.call("run", str(sandbox.fleet), "--accept", "--no-live", code=2)
+    refused = sandbox.call("run", str(sandbox.fleet), "--accept", "--transitions", code=2)
     assert "tasks.plain-2: was removed, but it is IN_PROGRESS with agent; cancel it first" in refused.stderr
     command, _ = _named(refused.stderr)
     assert "cancelled" in sandbox.call(*command).stdout
-    assert "change 1: accepted" in (said := sandbox.call("run", str(sandbox.fleet), "--accept", "--no-live").stdout)
+    assert "change 1: accepted" in (said := sandbox.call("run", str(sandbox.fleet), "--accept", "--transitions").stdout)
     assert "2 of 2 tasks closed" in said
 
 
@@ -345,20 +345,20 @@ def test_a_fleet_that_is_over_does_a_changed_file_in_a_new_log(sandbox: Sandbox)
     """The refusal names --again, and that does what is new."""
     sandbox.prepare("plain-1").run()
     sandbox.fleet.write_text(sandbox.fleet.read_text() + NEW_TASK)
-    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2)
+    refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2)
     (command,) = _named(refused.stderr)
     assert command[-1] == "--again"
-    assert "1 of 1 tasks closed" in sandbox.call(*command, "--no-live").stdout
+    assert "1 of 1 tasks closed" in sandbox.call(*command, "--transitions").stdout
 
 
 def test_a_fleet_of_another_name_has_a_log_of_its_own(sandbox: Sandbox) -> None:
     """The log of the other one is refused by name, with a log that is free."""
     sandbox.prepare("plain-1").run()
     _change(sandbox, 'name = "sandbox"', 'name = "other"')
-    refused = sandbox.call("run", str(sandbox.fleet), "--db", str(sandbox.log), "--no-live", code=2)
+    refused = sandbox.call("run", str(sandbox.fleet), "--db", str(sandbox.log), "--transitions", code=2)
     assert "is the log of the fleet 'sandbox', not of 'other'" in refused.stderr
     (command,) = _named(refused.stderr)
-    assert "tasks closed" in sandbox.call(*command, "--no-live").stdout
+    assert "tasks closed" in sandbox.call(*command, "--transitions").stdout
 
 
 def test_a_fleet_keeps_its_name_as_long_as_it_is_not_over(sandbox: Sandbox) -> None:
@@ -367,15 +367,15 @@ def test_a_fleet_keeps_its_name_as_long_as_it_is_not_over(sandbox: Sandbox) -> N
     before = sandbox.json("tasks")
     text = sandbox.fleet.read_text()
     _change(sandbox, 'name = "sandbox"', 'name = "other"')
-    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2)
+    refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2)
     assert "fleet.name: was sandbox, is other" in refused.stderr
     assert "fleet.name: was sandbox, is other" in sandbox.call("plan", str(sandbox.fleet), code=2).stderr
     assert not sandbox.log.with_name("other.db").exists()
     assert sandbox.json("tasks") == before
     back, another = _named(refused.stderr)
-    assert "3 of 3 tasks closed" in sandbox.call(*another, "--no-live").stdout
+    assert "3 of 3 tasks closed" in sandbox.call(*another, "--transitions").stdout
     sandbox.fleet.write_text(text)
-    assert "3 of 3 tasks closed" in sandbox.call(*back, "--no-live").stdout
+    assert "3 of 3 tasks closed" in sandbox.call(*back, "--transitions").stdout
 
 
 def test_a_name_is_free_when_the_fleet_is_over(sandbox: Sandbox) -> None:
@@ -383,7 +383,7 @@ def test_a_name_is_free_when_the_fleet_is_over(sandbox: Sandbox) -> None:
     sandbox.prepare("plain-1").run()
     _change(sandbox, 'name = "sandbox"', 'name = "other"')
     sandbox.log.with_name("junk.db").write_text("no log at all")
-    assert "1 of 1 tasks closed" in sandbox.call("run", str(sandbox.fleet), "--no-live").stdout
+    assert "1 of 1 tasks closed" in sandbox.call("run", str(sandbox.fleet), "--transitions").stdout
 
 
 def test_what_was_removed_is_counted_and_explained_alike_everywhere(sandbox: Sandbox) -> None:
@@ -405,11 +405,11 @@ def test_what_was_removed_is_counted_and_explained_alike_everywhere(sandbox: San
     (command, *_) = _named(refused)
     assert "tasks.plain-3: was added" in sandbox.call(*command).stdout
     _remove(sandbox, "plain-3")
-    assert "2 of 2 tasks closed; 1 removed;" in sandbox.call("run", str(sandbox.fleet), "--no-live").stdout
+    assert "2 of 2 tasks closed; 1 removed;" in sandbox.call("run", str(sandbox.fleet), "--transitions").stdout
     assert "2 of 2 tasks closed, 1 removed" in sandbox.call("status").stdout
     again = sandbox.call("retry", "plain-3", code=2).stdout
     sandbox.fleet.write_text(text)
-    assert "1 of 1 tasks closed" in sandbox.call(*_named(again)[0], "--no-live").stdout
+    assert "1 of 1 tasks closed" in sandbox.call(*_named(again)[0], "--transitions").stdout
 
 
 def test_a_refusal_beside_a_runner_names_commands_that_work_beside_a_runner(sandbox: Sandbox) -> None:
@@ -434,7 +434,7 @@ def test_a_refusal_beside_a_runner_names_commands_that_work_beside_a_runner(sand
             fresh, _ = _named(refused)
             sandbox.fleet.write_text(text)
         assert "2 of 2 tasks closed" in run.rest()
-    assert "2 of 2 tasks closed" in sandbox.call(*fresh, "--no-live").stdout
+    assert "2 of 2 tasks closed" in sandbox.call(*fresh, "--transitions").stdout
 
 
 def test_a_plan_without_a_log_has_nothing_in_force(sandbox: Sandbox) -> None:
@@ -491,7 +491,7 @@ def test_an_adopted_session_has_the_time_limit_that_it_began_with(sandbox: Sandb
         _change(sandbox, 'session_timeout = "20s"', 'session_timeout = "5m"')
         assert "from its next session on" in sandbox.call("plan", str(sandbox.fleet), "--accept").stdout
         run.process.kill()
-    said = sandbox.call("run", str(sandbox.fleet), "--no-live", code=1).stdout
+    said = sandbox.call("run", str(sandbox.fleet), "--transitions", code=1).stdout
     assert "hang-1: FAILED: session_timeout of 20s is over" in said
 
 
@@ -504,7 +504,7 @@ def test_a_removed_agent_that_is_held_gives_its_task_back_without_a_failure(sand
         run.signal(signal.SIGINT)
         run.rest()
     _made_two(sandbox)
-    said = sandbox.call("run", str(sandbox.fleet), "--accept", "--no-live").stdout
+    said = sandbox.call("run", str(sandbox.fleet), "--accept", "--transitions").stdout
     assert "1 of 1 tasks closed" in said
     assert sandbox.agents_of("plain-1") == ["agent", "agent-1"]
     why = sandbox.call("why", "plain-1").stdout
@@ -618,7 +618,7 @@ def test_a_renamed_fleet_beside_its_runner_is_told_commands_that_work_then(sandb
             assert "nothing has changed" in sandbox.call(*back).stdout
         assert "1 of 1 tasks closed" in run.rest()
     _change(sandbox, 'name = "sandbox"', 'name = "other"')
-    assert "1 of 1 tasks closed" in sandbox.call(*another, "--no-live").stdout
+    assert "1 of 1 tasks closed" in sandbox.call(*another, "--transitions").stdout
 
 
 def test_after_a_new_log_each_message_names_a_command_that_works(sandbox: Sandbox) -> None:
@@ -637,14 +637,14 @@ def test_after_a_new_log_each_message_names_a_command_that_works(sandbox: Sandbo
         run.signal(signal.SIGINT)
         run.rest()
     sandbox.settle("approve_plan = true\n", "")
-    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2).stderr
+    refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2).stderr
     assert "Another run has taken over the name of the fleet 'sandbox'" in refused
     there, anew = _named(refused)
     assert there[-1] == fresh[-1]
     assert anew[-1].endswith("sandbox-anew-2.db")
-    assert "3 of 3 tasks closed" in sandbox.call(*anew, "--no-live").stdout
+    assert "3 of 3 tasks closed" in sandbox.call(*anew, "--transitions").stdout
     Path(anew[-1]).unlink()
-    (again,) = _named(sandbox.call("run", str(sandbox.fleet), "--no-live", code=2).stderr)
+    (again,) = _named(sandbox.call("run", str(sandbox.fleet), "--transitions", code=2).stderr)
     assert again == anew, "the other log is gone"
 
 
@@ -662,7 +662,7 @@ def test_the_amount_of_a_raised_budget_is_written_into_the_file_without_a_confir
     """It is in force already, so a run goes on."""
     _raised(sandbox)
     sandbox.settle("sessions = 4", "sessions = 5")
-    said = sandbox.call("run", str(sandbox.fleet), "--no-live").stdout
+    said = sandbox.call("run", str(sandbox.fleet), "--transitions").stdout
     assert "was 4, is 5, which is in force already: lifefold budget has raised it  (nothing changes)" in said
     assert "2 of 2 tasks closed" in said
 
@@ -673,7 +673,7 @@ def test_a_task_that_is_added_to_a_finished_fleet_is_done_as_the_refusal_says(sa
     refused = sandbox.call("task", "add", "--id", "plain-9", "--prompt", "x", code=2).stdout
     (command,) = _named(refused)
     sandbox.fleet.write_text(sandbox.fleet.read_text() + NEW_TASK)
-    assert "1 of 1 tasks closed" in sandbox.call(*command, "--no-live").stdout
+    assert "1 of 1 tasks closed" in sandbox.call(*command, "--transitions").stdout
 
 
 def test_a_task_that_was_cancelled_by_its_removal_is_named_as_final_by_retry(sandbox: Sandbox) -> None:

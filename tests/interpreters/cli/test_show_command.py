@@ -21,7 +21,7 @@ def test_the_page_of_a_task_has_its_work_and_each_command_that_it_names_is_there
     """State and why, prompt, claims, work, cost, output, verification, and what can be done next."""
     sandbox = talking(tmp_path, "fails-1", "asks").demand("asks", 'approval = "merge"', 'depends_on = ["later"]')
     sandbox.settle('depends_on = ["later"]\n', "")
-    sandbox.call("run", str(sandbox.fleet), "--no-live", "--no-wait", code=4)
+    sandbox.call("run", str(sandbox.fleet), "--transitions", "--no-wait", code=4)
     text = shown(sandbox, "asks")
     for words in (
         "asks is PENDING_APPROVAL: it is done and verified, and waits for",

@@ -39,7 +39,7 @@ def started(sandbox: Sandbox, output: IO[str] | int, *options: str) -> Generator
 def test_a_pipe_without_a_reader_stops_no_agent(sandbox: Sandbox, pipe: IO[str]) -> None:
     """The fleet runs to its end and exits as if it had been read."""
     sandbox.prepare("plain-1", "crash-1", repository=False)
-    with started(sandbox, pipe, "--no-live") as runner:
+    with started(sandbox, pipe, "--transitions") as runner:
         assert runner.wait(HANG_S) == Verdict.ALL_CLOSED
     assert [task["state"] for task in sandbox.json("tasks")] == ["CLOSED"] * 2
 
@@ -47,7 +47,7 @@ def test_a_pipe_without_a_reader_stops_no_agent(sandbox: Sandbox, pipe: IO[str])
 def test_a_command_is_answered_although_the_output_is_not_read(sandbox: Sandbox, pipe: IO[str]) -> None:
     """Messages are answered, and Ctrl-C ends the sessions and the run."""
     sandbox.prepare("slow-1", repository=False, gates=["slow-1"])
-    with started(sandbox, pipe, "--no-live") as runner, sandbox.at_gate("slow-1"):
+    with started(sandbox, pipe, "--transitions") as runner, sandbox.at_gate("slow-1"):
         assert "accepted" in sandbox.call("send", "agent", "later", "--no-interrupt").stdout
         runner.send_signal(signal.SIGINT)
         assert runner.wait(HANG_S) == Verdict.LEFT

@@ -224,7 +224,7 @@ def test_a_log_of_another_system_is_bad_input(tmp_path: Path, command: str, caps
     anyio.run(log_of_a_kiln, tmp_path / "kiln.db")
     assert main([command, "--db", str(tmp_path / "kiln.db")]) == 2
     said = capsys.readouterr().err
-    assert "this is not the log of a fleet; its aggregates are 'kiln'; read it with its own system" in said
+    assert "this is not the log of a fleet; its aggregates are 'kiln'; name its own system before it" in said
     assert "Ledger(system).fold" in said
     assert "docs/extending.md" in said
     assert "cannot read" not in said

@@ -53,7 +53,7 @@ def test_what_waits_and_what_failed_come_first_and_keys_act_as_commands_do(tmp_p
 def test_a_fleet_without_a_runner_says_so_and_an_agent_is_paused_and_resumed_by_a_key(tmp_path: Path) -> None:
     """The display reads the log alone; commands are stored in it and applied by the next runner."""
     sandbox = talking(tmp_path, "asks").demand("asks", 'approval = "merge"')
-    sandbox.call("run", str(sandbox.fleet), "--no-live", "--no-wait", code=4)
+    sandbox.call("run", str(sandbox.fleet), "--transitions", "--no-wait", code=4)
     with Terminal(tmp_path, "watch", str(sandbox.fleet), columns=60, lines=12) as terminal:
         terminal.until("no runner is at work", "waits for your approval")
         terminal.press("j")

@@ -23,8 +23,8 @@ def test_warnings_come_when_a_log_begins_and_not_again(sandbox: Sandbox) -> None
     """They are about the fleet file, which does not change."""
     sandbox.prepare("plain-1", repository=False)
     sandbox.fleet.write_text(sandbox.fleet.read_text().replace('session_timeout = "60s"', ""))
-    assert "warning: " in sandbox.call("run", str(sandbox.fleet), "--no-live").stderr
-    assert sandbox.call("run", str(sandbox.fleet), "--no-live").stderr == ""
+    assert "warning: " in sandbox.call("run", str(sandbox.fleet), "--transitions").stderr
+    assert sandbox.call("run", str(sandbox.fleet), "--transitions").stderr == ""
 
 
 def test_an_agent_without_work_left_is_not_reported_as_stopped_by_an_operator(sandbox: Sandbox) -> None:

@@ -227,9 +227,6 @@ def test_what_follows_from_a_message_is_found() -> None:
         "persist letters 2",
         "perform letters 2.0: Mail()",
         "crash   the runner dies; another one reads the log",
-        "decide  talk 3: the runner comes back",
-        "decide  letters 3: the runner comes back",
-        "persist talk 3, letters 3",
         "perform letters 2.0: Mail(), again",
     ]
 

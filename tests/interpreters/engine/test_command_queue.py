@@ -153,7 +153,7 @@ def test_only_the_log_writer_appends_entries() -> None:
     """
     root = Path(lifefold.interpreters.__path__[0])
     makers = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if _makes_a_batch(path)}
-    assert makers == {"engine/log_writer.py", "testing/stores.py", "web/fork.py"}
+    assert makers == {"engine/log_writer.py", "testing/stores.py", "recorder/forks.py"}
 
 
 def _makes_a_batch(path: Path) -> bool:

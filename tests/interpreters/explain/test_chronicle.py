@@ -84,6 +84,29 @@ def test_a_whole_fleet_is_told_from_its_plan_to_its_end() -> None:
     assert sum("is over" in each for each in told) == 1
 
 
+def test_a_runner_that_only_waited_is_not_called_dead() -> None:
+    """Its agents have no work before the plan is approved, so nothing was interrupted when it ended."""
+    driver = Driver(Plan("plan", (AgentPlan("ann"), AgentPlan("bob")), (VERIFIED,), approve_plan=True))
+    chronicle = Chronicle()
+
+    def watch(name: str, reaction: Reaction) -> None:
+        assert all(news.at_ms for news, _ in chronicle.told(name, reaction))
+
+    driver.watch = watch
+    driver.run(until=lambda now: all(map(_is_idle, (now.aggregates.get(f"worker/{each}") for each in ("ann", "bob")))))
+    left = chronicle.recovered(RunnerRecovered(90_000), 0)
+    assert left is not None
+    assert (left.said, left.mood) == ("goes on; the last entry was 1 min old", Mood.PLAIN)
+
+
+def _is_idle(of: Aggregate | None) -> bool:
+    return of is not None and of.record("session").state is session.State.BUILDING_PROMPT
+
+
+def _is_at_work(of: Aggregate) -> bool:
+    return of.record("session").state is session.State.RUNNING
+
+
 def test_a_runner_that_died_is_told_and_one_that_left_is_not_taken_for_it() -> None:
     """A hold of the agents tells the two apart; each agent is held, and the story has it once."""
     driver = Driver(Plan("plan", (AgentPlan("ann"), AgentPlan("bob")), (VERIFIED,)))
@@ -92,6 +115,7 @@ def test_a_runner_that_died_is_told_and_one_that_left_is_not_taken_for_it() -> N
         f"{each.about} {each.said}" for each, _ in chronicle.told(name, reaction)
     )
     driver.run(until=lambda now: {"board", "worker/ann", "worker/bob"} <= now.aggregates.keys())
+    driver.run(until=lambda now: _is_at_work(now.aggregates["worker/ann"]))
     died = chronicle.recovered(RunnerRecovered(90_000), 0)
     assert died is not None
     assert (died.about, died.said) == ("the runner", "goes on after one that has died; the last entry was 1 min old")

@@ -91,14 +91,14 @@ def test_a_loop_that_an_agent_left_at_its_end_hinders_no_later_run(tmp_path: Pat
     sandbox = prepared(tmp_path, LOOP, "bad-1").demand("bad-1", "max_retries = 0")
     for _ in range(2):
         assert "0 of 1 tasks closed" in sandbox.run(code=1)
-    assert "1 of 1 tasks closed" in sandbox.call("run", str(sandbox.fleet), "--no-live", "--again").stdout
+    assert "1 of 1 tasks closed" in sandbox.call("run", str(sandbox.fleet), "--transitions", "--again").stdout
 
 
 def test_a_repository_that_an_agent_calls_bare_gets_the_work_all_the_same(tmp_path: Path) -> None:
     """The user's files follow, too; the user is told how to take the setting back, and a new run asks for that."""
     sandbox = prepared(tmp_path, BARE, "bad-1", "plain-1")
     assert "git config core.bare false" in sandbox.run()
-    refused = sandbox.call("run", "fleet.toml", "--no-live", "--db", "new.db", code=2).stderr
+    refused = sandbox.call("run", "fleet.toml", "--transitions", "--db", "new.db", code=2).stderr
     assert "git config core.bare false" in refused
     assert {"bad-1.txt", "plain-1.txt"} <= {path.name for path in (tmp_path / "repo").iterdir()}
     assert len(sandbox.merges()) == 2
@@ -131,12 +131,12 @@ def test_a_fleet_without_a_repository_within_one_is_refused(tmp_path: Path) -> N
     new_repository(repository)
     elsewhere.mkdir()
     sandbox = Sandbox(repository).prepare("plain-1", repository=False)
-    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2).stderr
+    refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2).stderr
     assert f'repository = "{repository}"' in refused
     assert "--db" in refused
     assert not sandbox.log.exists()
     assert sandbox.sessions("plain-1") == 0
-    sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", str(elsewhere / "x.db"))
+    sandbox.call("run", str(sandbox.fleet), "--transitions", "--db", str(elsewhere / "x.db"))
     assert sandbox.sessions("plain-1") == 1
 
 

@@ -152,7 +152,7 @@ def test_a_run_does_not_begin_again_beside_a_recovered_copy(sandbox: Sandbox) ->
         with sandbox.at_gate("plain-2"):
             deleted(sandbox.log)
             run.rest()
-    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2)
+    refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2)
     assert f"mv -n {sandbox.log}.recovered {sandbox.log}" in refused.stderr
     assert not sandbox.log.exists()
 

@@ -144,7 +144,7 @@ def test_two_runners_on_one_log_are_refused(sandbox: Sandbox) -> None:
     sandbox.prepare("slow-1")
     with sandbox.running() as run:
         run.until("slow-1", "IN_PROGRESS")
-        refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2)
+        refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2)
         assert "another lifefold is running" in refused.stderr
         sandbox.call("send", "agent", "go on")
         assert "1 of 1 tasks closed" in run.rest()

@@ -141,12 +141,12 @@ def test_an_approval_between_two_runs_is_acted_on_by_one_that_waits_for_no_perso
     Also if a runner that has died since was to take it, and it lies in the log.
     """
     sandbox.prepare("ask-1").demand("ask-1", ASKS)
-    sandbox.call("run", str(sandbox.fleet), "--no-live", "--no-wait", code=4)
+    sandbox.call("run", str(sandbox.fleet), "--transitions", "--no-wait", code=4)
     if taken:
         sandbox.call("approve", "ask-1")
     else:
         sandbox.submit("task:ask-1", approval.ApprovalGranted())
-    assert "1 of 1 tasks closed" in sandbox.call("run", str(sandbox.fleet), "--no-live", "--no-wait").stdout
+    assert "1 of 1 tasks closed" in sandbox.call("run", str(sandbox.fleet), "--transitions", "--no-wait").stdout
     assert len(sandbox.merges()) == 1
 
 

@@ -107,7 +107,7 @@ def test_work_that_git_ignores_is_named_also_where_commands_agree_to_it(tmp_path
 def test_a_task_that_is_meant_to_change_nothing_is_closed_and_named(tmp_path: Path) -> None:
     """No warning is given of it: its author has said so."""
     of = sandbox(tmp_path, "empty-1", more='on_nothing = "close"')
-    done = of.call("run", str(of.fleet), "--no-live")
+    done = of.call("run", str(of.fleet), "--transitions")
     assert "1 of 1 tasks closed" in done.stdout
     assert "empty-1: CLOSED, and nothing was changed" in done.stdout
     assert "has no verify" not in done.stderr
@@ -118,8 +118,8 @@ def test_a_run_warns_of_tasks_without_commands_when_it_begins_and_then_no_more(t
     of = sandbox(tmp_path, "second-1", "second-2")
     merged = "the work of a session that succeeds is merged unverified, and one without a change has failed"
     warning = f"warning: second-1 and second-2 have no verify: {merged}\n"
-    assert warning in of.call("run", str(of.fleet), "--no-live").stderr
-    assert "have no verify" not in of.call("run", str(of.fleet), "--no-live").stderr
+    assert warning in of.call("run", str(of.fleet), "--transitions").stderr
+    assert "have no verify" not in of.call("run", str(of.fleet), "--transitions").stderr
 
 
 def test_without_a_repository_the_warning_speaks_of_no_merge(tmp_path: Path) -> None:
@@ -127,6 +127,6 @@ def test_without_a_repository_the_warning_speaks_of_no_merge(tmp_path: Path) -> 
     of = sandbox(tmp_path, "empty-1")
     of.settle('repository = "repo"', "")
     counts = "a session that succeeds counts as done unverified, also if it has changed nothing"
-    done = of.call("run", str(of.fleet), "--no-live")
+    done = of.call("run", str(of.fleet), "--transitions")
     assert f"warning: empty-1 has no verify: {counts}\n" in done.stderr
     assert "1 of 1 tasks closed" in done.stdout

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from fleet_sandbox import Sandbox
+from lifefold.effects import NotificationKind
+from lifefold.interpreters.fleet_runner.notifying import with_log
 from webhook import SILENCE, receiving
 
 TELLER = r"""
@@ -82,6 +84,35 @@ def test_a_notification_has_the_reason_in_plain_words(sandbox: Sandbox) -> None:
     sandbox.run(code=1)
     (only,) = told(sandbox)
     assert only["facts"]["text"] == "plain-1 has failed: exit status 1: no key"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("approval", "T1 waits for an approval: lifefold approve T1", " --db '/a b/f.db'"),
+        ("plan", "the plan waits for an approval: lifefold approve", " --db '/a b/f.db'"),
+        ("budget", "task T1: no money: lifefold budget --task T1 --add-usd 0.50", " --db '/a b/f.db'"),
+    ],
+)
+def test_the_command_of_a_notification_names_the_log(kind: str, text: str, expected: str) -> None:
+    """People read it in another folder, perhaps on another machine."""
+    assert with_log(NotificationKind(kind), text, "/a b/f.db") == text + expected
+
+
+def test_only_the_rules_own_command_of_a_notification_names_the_log() -> None:
+    """The words of an agent stay as they are, in a question and in a reason."""
+    asked = "ann asks at T1, lifefold answer ann/Q1: shall I run lifefold approve T2?"
+    failed = "T1 has failed: lifefold approve was refused"
+    named = "ann asks at T1, lifefold answer ann/Q1 --db f.db: shall I run lifefold approve T2?"
+    assert with_log(NotificationKind.QUESTION, asked, "f.db") == named
+    assert with_log(NotificationKind.FAILED, failed, "f.db") == failed
+
+
+def test_an_approval_is_told_with_a_command_that_decides_it(sandbox: Sandbox) -> None:
+    notify(sandbox.prepare("plain-1").demand("plain-1", 'approval = "merge"'), 'on = "approval"', teller())
+    sandbox.call("run", str(sandbox.fleet), "--no-live", "--no-wait", code=4)
+    (only,) = told(sandbox)
+    assert only["facts"]["text"] == f"plain-1 waits for an approval: lifefold approve plain-1 --db {sandbox.log}"
 
 
 def test_a_web_hook_gets_the_facts_until_it_accepts_them(sandbox: Sandbox) -> None:

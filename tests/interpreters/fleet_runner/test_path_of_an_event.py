@@ -137,7 +137,7 @@ def test_the_session_of_a_dead_runner_takes_the_path_of_the_page(tmp_path: Path)
     os.mkfifo(gate)
     waits = f"touch {failed}; read line < {shlex.quote(str(gate))}; exit 1"
     file = prepared(tmp_path, f"if [ -e {failed} ]; then echo done > it; else {waits}; fi")
-    command = (*LIFEFOLD, "run", str(file), "--db", str(tmp_path / "path.db"), "--no-live")
+    command = (*LIFEFOLD, "run", str(file), "--db", str(tmp_path / "path.db"), "--transitions")
     runner = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with gate.open("w"):  # returns when the session reads, and lets it fail at the end of the block
         runner.kill()

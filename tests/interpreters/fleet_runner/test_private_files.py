@@ -9,8 +9,7 @@ import pytest
 
 from fleet_sandbox import Sandbox
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.fleet_runner.specs import write_whole
-from lifefold.interpreters.processes.private import open_private
+from lifefold.interpreters.processes.private import open_private, write_whole
 
 
 @pytest.fixture
@@ -53,15 +52,15 @@ def test_all_that_a_run_leaves_is_for_its_user_alone(sandbox: Sandbox) -> None:
 def test_what_its_user_opens_stays_open_and_all_others_are_warned_of(sandbox: Sandbox) -> None:
     """An operator may share a log with a group; a log that every user may read is told of at each run."""
     sandbox.prepare("plain-1")
-    assert "may read it" not in sandbox.call("run", str(sandbox.fleet), "--no-live").stderr
+    assert "may read it" not in sandbox.call("run", str(sandbox.fleet), "--transitions").stderr
     lock = sandbox.log.with_name("sandbox.db.lock")
     sandbox.log.parent.chmod(0o770)
     sandbox.log.chmod(0o660)
-    assert "may read it" not in sandbox.call("run", str(sandbox.fleet), "--no-live").stderr
+    assert "may read it" not in sandbox.call("run", str(sandbox.fleet), "--transitions").stderr
     assert [stat.S_IMODE(path.stat().st_mode) for path in (sandbox.log, lock)] == [0o660, 0o640]
     sandbox.log.parent.chmod(0o755)
     sandbox.log.chmod(0o644)
-    last = sandbox.call("run", str(sandbox.fleet), "--no-live").stderr
+    last = sandbox.call("run", str(sandbox.fleet), "--transitions").stderr
     assert f"warning: {sandbox.log}: every user of this machine may read it" in last
     assert stat.S_IMODE(sandbox.log.stat().st_mode) == 0o644
 

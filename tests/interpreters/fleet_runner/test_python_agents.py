@@ -67,7 +67,7 @@ def test_an_agent_of_ones_own_class_does_a_task(sandbox: Sandbox) -> None:
 def test_a_class_that_cannot_be_loaded_ends_the_run_before_it_begins(sandbox: Sandbox) -> None:
     """It would cost every task its retries: bad input, with place and reason, and nothing has been written."""
     (sandbox.folder / "craft.py").write_text("\nimport nothing_of_that_name")
-    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2)
+    refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2)
     assert "agents.agent.target: cannot be loaded: craft:Writer: ModuleNotFoundError: " in refused.stderr
     assert "craft.py, line 2)" in refused.stderr
     assert not sandbox.log.exists()

@@ -94,7 +94,7 @@ def test_branches_outlive_what_a_fleet_has_left(sandbox: Sandbox) -> None:
 def test_a_task_that_needs_the_work_of_others_is_refused(sandbox: Sandbox, key: str, said: str) -> None:
     """The message names the task, the key and the reason; so does that of an added task."""
     branching(sandbox, "plain-1", "plain-2").settle('id = "plain-2"', f'id = "plain-2"\n{key}')
-    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2).stderr
+    refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2).stderr
     assert said in refused
     assert 'accepted: none, because merge = "branch" in [fleet] merges nothing' in " ".join(refused.split())
 
@@ -102,7 +102,7 @@ def test_a_task_that_needs_the_work_of_others_is_refused(sandbox: Sandbox, key: 
 def test_branches_need_a_repository(sandbox: Sandbox) -> None:
     """Without one there is no branch to keep work on."""
     branching(sandbox, "plain-1", repository=False)
-    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2).stderr
+    refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2).stderr
     assert 'found "branch"; accepted: "branch" in a fleet with a repository' in refused
 
 

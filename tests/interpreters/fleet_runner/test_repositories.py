@@ -38,7 +38,7 @@ def test_a_log_that_was_begun_in_another_repository_is_refused(sandbox: Sandbox,
         sandbox.git("init", "--quiet", "--initial-branch=main")
         sandbox.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--allow-empty", "-qm", "other")
     references = sandbox.git("for-each-ref")
-    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2).stderr
+    refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2).stderr
     assert f"began in another repository than {other}, in that of {first}/.git with the first commit" in refused
     assert sandbox.git("for-each-ref") == references
     assert not (other / ".git" / "lifefold").exists()
@@ -53,7 +53,7 @@ def test_another_history_at_the_same_place_is_another_repository(sandbox: Sandbo
     enter(sandbox, first)
     sandbox.git("init", "--quiet", "--initial-branch=main")
     sandbox.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--allow-empty", "-qm", "other")
-    assert "another repository" in sandbox.call("run", str(sandbox.fleet), "--no-live", code=2).stderr
+    assert "another repository" in sandbox.call("run", str(sandbox.fleet), "--transitions", code=2).stderr
 
 
 def test_a_repository_that_was_moved_is_the_same(sandbox: Sandbox) -> None:

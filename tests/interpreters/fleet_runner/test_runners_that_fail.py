@@ -312,7 +312,7 @@ def test_a_second_run_of_the_fleet_on_another_log_is_refused(sandbox: Sandbox) -
     with sandbox.running() as run:
         told(begun)
         before = sandbox.git("for-each-ref")
-        refused = sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", "other.db", code=2)
+        refused = sandbox.call("run", str(sandbox.fleet), "--transitions", "--db", "other.db", code=2)
         assert f"with the log {sandbox.log}" in refused.stderr
         assert sandbox.git("for-each-ref") == before
         assert not list(sandbox.folder.glob("other.db*"))
@@ -327,11 +327,11 @@ def test_a_run_whose_name_another_has_taken_over_cannot_be_continued(sandbox: Sa
     agent = killed_at_work(sandbox, begun, "one")
     go.ring()
     go.ring()
-    sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", "other.db")
-    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", code=2)
+    sandbox.call("run", str(sandbox.fleet), "--transitions", "--db", "other.db")
+    refused = sandbox.call("run", str(sandbox.fleet), "--transitions", code=2)
     assert "taken over" in refused.stderr
     assert str(sandbox.folder / "other.db") in refused.stderr
-    sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", "other.db")
+    sandbox.call("run", str(sandbox.fleet), "--transitions", "--db", "other.db")
     signal_if_ours(agent, signal.SIGKILL)
 
 
@@ -341,7 +341,7 @@ def test_a_run_that_cannot_begin_changes_nothing_in_the_repository(sandbox: Sand
     sandbox.run()
     before = sandbox.git("for-each-ref")
     assert "lifefold/sandbox/one/1" in before
-    sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", "repo/README/x.db", code=2)
+    sandbox.call("run", str(sandbox.fleet), "--transitions", "--db", "repo/README/x.db", code=2)
     assert sandbox.git("for-each-ref") == before
 
 
@@ -358,5 +358,5 @@ def test_a_beginning_that_was_interrupted_is_made_up_for(sandbox: Sandbox) -> No
     file = sandbox.folder / "repo" / ".git" / "lifefold" / "sandbox"
     assert str(sandbox.folder / "new.db") in file.read_text()
     file.write_text(f"another\n{sandbox.log}\n")  # as if the name had not been taken over yet
-    sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", "new.db")
+    sandbox.call("run", str(sandbox.fleet), "--transitions", "--db", "new.db")
     assert len(sandbox.merges()) == 1, "nothing was left to be changed"

@@ -14,6 +14,7 @@ import kiln
 from lifefold.core.fleet.board import worker_slot
 from lifefold.core.kernel import Envelope, Input, alone
 from lifefold.core.lifecycles import session
+from lifefold.interpreters.notebook.history import History
 from lifefold.interpreters.notebook.play import Play
 from lifefold.interpreters.notebook.play_picture import picture
 from lifefold.interpreters.notebook.player import Player, play
@@ -210,3 +211,31 @@ def test_a_player_without_a_front_end_is_a_picture_and_a_text() -> None:
     assert data["text/plain"] == player.play.text()
     assert data["image/svg+xml"] == picture(player.play)
     assert data["image/png"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(numbers=NUMBERS, others=NUMBERS, share=st.floats(0, 1))
+def test_a_fork_of_a_history_goes_on_from_its_world_and_leaves_it_alone(
+    numbers: list[int], others: list[int], share: float
+) -> None:
+    """A fork after all inputs has the last world; the written test begins with the inputs before the fork."""
+    before = played(numbers, "kiln")
+    inputs = [*before.opening, *(step.given for step in before.path())]
+    history = History(kiln.system, inputs)
+    kept = len(history)
+    assert Play.fork(history).world == before.world
+    at = round(share * kept)
+    fork = play(history, at=at).play
+    assert fork.path() == ()
+    assert fork.world.aggregates == {each.entry.stream: each.reaction.aggregate for each in history[:at]}
+    for number in others:
+        choices = fork.choices()
+        fork = fork.give(choices[number % len(choices)]) if choices else fork
+    assert len(history) == kept
+    run(as_test(fork, source="kiln:system"))
+
+
+def test_a_fork_beyond_the_end_of_a_history_is_refused() -> None:
+    history = History(kiln.system, kiln.opened(0, "a"))
+    with pytest.raises(IndexError, match="there is no input 99"):
+        play(history, at=99)

@@ -68,7 +68,14 @@ async def test_an_overwritten_log_has_all_of_it_in_its_copy_also_after_a_checkpo
         assert store.displaced.what == "another program has overwritten the file"
         await store.append(Batch((entry("a", 40),)))
         assert len(await store.commands()) == 1
-    assert contents(made) == {"": b"another", ".lock": b"", ".recovered": ANY, ".recovered.lock": b""}
+    assert contents(made) == {
+        "": b"another",
+        ".lock": b"",
+        ".anchor": ANY,
+        ".recovered": ANY,
+        ".recovered.lock": b"",
+        ".recovered.anchor": ANY,
+    }
     with SqliteStore.open(made.with_name(made.name + ".recovered")) as store:
         assert [each.version for each in await store.read()] == list(range(1, 41))
 

@@ -15,6 +15,7 @@ from lifefold.core.fleet.worker.question_model import Answer, QuestionAnswered, 
 from lifefold.core.kernel import Aggregate, RunnerRecovered
 from lifefold.effects import Tell
 from lifefold.interpreters.cli.account import Account
+from lifefold.interpreters.desk.history import History
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import why
 from lifefold.interpreters.store import Entry
@@ -51,6 +52,19 @@ def test_the_past_at_each_position_is_what_a_fold_up_to_it_gives(log: FollowedLo
     assert log.at(None) is log.now
     assert log.now.is_now
     assert not log.at(1).is_now
+
+
+def test_the_claims_at_each_position_are_what_a_fold_up_to_it_gives(log: FollowedLog) -> None:
+    """The command line folds them in the same way; a claim that goes on has no end yet."""
+    history, names = History(), [f"T{number:04}" for number in range(4)]
+    told: dict[tuple[tuple[str, bool], ...], None] = {}
+    for seq, _, _, decision in folds():
+        history.observe(decision.entry.stream, decision.reaction)
+        for name in names:
+            assert log.claims.of(name, seq) == history.claims(name)
+            told[tuple((each.outcome, each.ended_ms > 0) for each in history.claims(name))] = None
+    assert list(told) == [(), (("", False),), (("CLOSED", True),)]
+    assert all(log.claims.of(name) == history.claims(name) for name in names)
 
 
 def test_snapshots_are_bounded_and_the_past_stays_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

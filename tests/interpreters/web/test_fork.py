@@ -60,7 +60,7 @@ def test_no_run_goes_on_with_a_fork(tmp_path: Path) -> None:
         answer = desk.get(f"/fleets/sandbox/fork?at={over['at']['seq'] // 2}")
     path = tmp_path / "fork.db"
     path.write_bytes(answer.content)
-    refused = sandbox.call("run", str(sandbox.fleet), "--no-live", "--db", str(path), code=2)
+    refused = sandbox.call("run", str(sandbox.fleet), "--transitions", "--db", str(path), code=2)
     assert "is the log of the fleet 'sandbox forked at " in refused.stderr
     assert json.loads(sandbox.call("tasks", "--json", "--db", str(path)).stdout)
 

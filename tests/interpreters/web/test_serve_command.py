@@ -41,7 +41,7 @@ def test_the_printed_address_leads_to_the_desk_until_ctrl_c(tmp_path: Path, stat
 
 def test_a_run_serves_the_desk_beside_it_and_ends_it(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path).prepare("plain-1", repository=False)
-    said = sandbox.call("run", str(sandbox.fleet), "--no-live", "--serve", "0").stdout
+    said = sandbox.call("run", str(sandbox.fleet), "--transitions", "--serve", "0").stdout
     address = re.search(r"the desk is at  (http://127\.0\.0\.1:\d+)/login", said)
     assert address is not None
     assert "1 of 1 tasks closed" in said
@@ -51,7 +51,7 @@ def test_a_run_serves_the_desk_beside_it_and_ends_it(tmp_path: Path) -> None:
 
 def test_a_run_goes_on_without_a_desk_that_cannot_begin(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path).prepare("plain-1", repository=False)
-    done = sandbox.call("run", str(sandbox.fleet), "--no-live", "--serve", "99999")
+    done = sandbox.call("run", str(sandbox.fleet), "--transitions", "--serve", "99999")
     assert "1 of 1 tasks closed" in done.stdout
     assert "warning: no desk: 127.0.0.1:99999 cannot be used" in done.stderr
 

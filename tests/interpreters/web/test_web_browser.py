@@ -1,7 +1,10 @@
 """The desk in a real browser: live pages, commands, the past, and what must never happen."""
 
 import json
+import re
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,7 +18,7 @@ from fleet_log import FleetLog, folded
 from fleet_sandbox import Sandbox
 from lifefold.core.fleet.worker.question import REF, Answer, QuestionAnswered, Verdict
 from lifefold.core.kernel import replace
-from web_desk import Served, served
+from web_desk import WAIT_S, Served, served
 
 pytestmark = pytest.mark.browser
 
@@ -155,6 +158,24 @@ def test_pages_are_used_by_the_keyboard_and_have_names(browser: Browser, desk: S
                 .map((each) => each.outerHTML)"""
             )
             assert nameless == []
+
+
+@pytest.mark.usefixtures("browser")
+def test_the_pictures_of_the_documents_are_taken_of_a_real_fleet(tmp_path: Path) -> None:
+    """``make pictures`` takes all that the page about the desk shows."""
+    script = Path(__file__).parents[3] / "docs" / "take_pictures.py"
+    take = [
+        sys.executable,
+        "-c",
+        f"import runpy, pathlib; runpy.run_path({str(script)!r})['main'](pathlib.Path('made'))",
+    ]
+    subprocess.run(take, cwd=tmp_path, check=True, timeout=5 * WAIT_S)
+    page = (script.parent / "fleet" / "browser.md").read_text()
+    shown = re.findall(r"\]\(pictures/(\w+\.png)\)", page)
+    assert shown
+    made = {each.name: each.read_bytes() for each in (tmp_path / "made").iterdir()}
+    assert set(shown) <= made.keys()
+    assert all(each.startswith(b"\x89PNG") for each in made.values())
 
 
 def test_a_desk_that_is_gone_is_said_on_its_open_pages(browser: Browser, asking: FleetLog) -> None:

@@ -197,8 +197,8 @@ def test_the_command_line_reads_the_words_of_each_command(kind: type[Command]) -
     arguments = parser().parse_args([*verb.split(), "--db=/log", *rest])
     assert arguments.db == "/log"
     assert arguments.command.partition(":")[0] in {
-        "aborting", "adding", "answering", "approving", "branching", "budgeting", "deciding", "planning", "releasing",
-        "telling", "trusting",
+        "aborting", "adding", "answering", "approving", "branching", "budgeting", "deciding", "editing", "planning",
+        "releasing", "telling", "trusting",
     }  # fmt: skip
 
 

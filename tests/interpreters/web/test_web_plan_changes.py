@@ -18,7 +18,7 @@ def a_fleet_that_waits(tmp_path: Path) -> Sandbox:
     """A fleet without a runner: its first work waits for an approval, and its second task for the first."""
     sandbox = Sandbox(tmp_path).prepare("plain-1", "plain-2")
     sandbox.demand("plain-1", 'approval = "merge"').demand("plain-2", 'depends_on = ["plain-1"]')
-    sandbox.call("run", str(sandbox.fleet), "--no-live", "--no-wait", code=4)
+    sandbox.call("run", str(sandbox.fleet), "--transitions", "--no-wait", code=4)
     return sandbox
 
 

@@ -9,6 +9,7 @@ import pytest
 from fleet_log import FleetLog, folded
 from lifefold.core.fleet import TaskPlan
 from lifefold.core.fleet.board import fleet_task
+from lifefold.core.kernel import EntityQuarantined
 from lifefold.core.lifecycles import task
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.web import fleet_pages
@@ -96,3 +97,16 @@ def test_a_page_that_is_broken_tells_so_and_leads_to_the_others(stuck: Path, mon
         assert "a mistake of lifefold has broken this page (KeyError)" in answer.text
         assert "hidden words" not in answer.text
         assert 'href="/fleets/fleet"' in answer.text
+
+
+def test_a_quarantine_is_ended_where_it_is_told(tmp_path: Path) -> None:
+    log = FleetLog(tmp_path / "fleet.db", *TASKS).happens("worker/ann", "session", EntityQuarantined("a bug"))
+    with served([log.path]) as desk:
+        (fleet,) = desk.json("/index.json")["fleets"]
+        assert fleet["troubles"][0].startswith("ann: its session is quarantined: a bug")
+        (release,) = fleet["releases"]
+        assert release["label"] == "Release ann"
+        given = desk.give("fleet", release["command"])
+        assert given["lines"][0]["words"].startswith("ann: is released, and continues in its state")
+        assert desk.json("/fleets/fleet.json")["releases"] == []
+        assert desk.json("/fleets/fleet.json?at=3")["releases"] == []

@@ -98,7 +98,7 @@ async def test_a_git_command_at_a_pipe_whose_runner_was_killed_ends_at_the_next_
         left = await at_the_pipe(process)
         process.kill()
         process.wait()
-    await anyio.run_process([*LIFEFOLD, "run", str(sandbox.fleet), "--no-live"], check=False)
+    await anyio.run_process([*LIFEFOLD, "run", str(sandbox.fleet), "--transitions"], check=False)
     await death(left)
 
 

@@ -22,7 +22,7 @@ ONE_SESSION: Final = budget.Budget(lines=(budget.Line(Resource.SESSIONS, 1, Acco
 
 def names(of: AggregateType, machine: str) -> list[str]:
     """Return the names of the rules on a machine, in order."""
-    return [each.name for each in of.rules_on(machine)]
+    return [each.name for each in of.rules if each.on == machine]
 
 
 def swapped(of: AggregateType, machine: str, earlier: str, later: str) -> AggregateType:

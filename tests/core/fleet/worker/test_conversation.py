@@ -1,9 +1,11 @@
 """The conversation of a worker: chosen before its session, resumed by the next one, and charged once."""
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, Final
 from uuid import UUID, uuid5
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,9 +74,11 @@ def running(talks: Talks, kept: KeptConversation | None = None, *, metered: bool
     return start(spawning(talks, kept, metered=metered))
 
 
-def end(of: Hand, outcome: Any = None, usage: Usage | None = None, name: str = "", *, is_total: bool = True) -> Hand:
+def end(
+    of: Hand, outcome: Any = None, usage: Usage | None = None, name: str = "", *, is_total: bool = True, **more: Any
+) -> Hand:
     """Let the session end, with what it reports."""
-    exited = session.SessionExited(outcome or session.Success(), usage or Usage(), name, is_total)
+    exited = session.SessionExited(outcome or session.Success(), usage or Usage(), name, is_total, **more)
     return of.report("session", "RunSession", exited)
 
 
@@ -327,6 +331,69 @@ def test_the_sum_of_all_charges_of_a_conversation_is_its_greatest_total(course: 
     assert charged == record.charged == greatest
 
 
+class Process(msgspec.Struct, frozen=True):
+    """A session: what it was served, what of that it had printed, and how it ended."""
+
+    served: Usage
+    printed: Usage
+    how: str
+
+    @property
+    def charged(self) -> Usage:
+        """What the session is to be charged at last: a killed one no more than it has printed."""
+        return self.printed if self.how == "killed" else self.served
+
+
+def _process(parts: tuple[int, ...], how: str) -> Process:
+    printed, rest = Usage(*parts[:3]), Usage(*parts[3:])
+    served = printed.plus(rest)
+    return Process(served, served if how == "ended" else printed, how)
+
+
+PROCESSES: Final = st.builds(
+    _process, st.tuples(*[st.integers(0, 9)] * 6), st.sampled_from(["ended", "killed", "terminated", "killed at last"])
+)
+
+
+@given(st.lists(st.one_of(PROCESSES, st.just(None))))
+def test_the_charges_are_what_the_sessions_were_served_however_they_ended(course: list[Process | None]) -> None:
+    """Ended, terminated, killed, killed after their result: in any order, over claims.
+
+    The program saves its total at its end, unless it is killed. Its result tells the total and its part. A terminated
+    session tells what it had printed; the next total has the rest. Nothing tells what a killed one had not printed.
+    """
+    record, charged, saved = _after(Conversation(resumes=True), ClaimBegan("T1", 1), Began("C1")), Usage(), Usage()
+    for each in (*course, _process((1,) * 6, "ended")):
+        if each is None:
+            kept = KeptConversation("ann", record.named, record.charged, record.unsaved)
+            record = _after(record, ClaimBegan("T1", 2, kept))
+            continue
+        was_killed = each.how.startswith("killed")
+        if each.how in {"ended", "killed at last"}:
+            ended = SessionEnded("C1", saved.plus(each.served), is_total=True, before=saved, was_killed=was_killed)
+        else:
+            ended = SessionEnded("C1", each.printed, was_killed=was_killed)
+        saved = saved if was_killed else saved.plus(each.served)
+        charged = charged.plus(charge(record, ended))
+        record = _after(record, ended)
+    expected = reduce(Usage.plus, (each.charged for each in course if each is not None), Usage(2, 2, 2))
+    assert charged == record.charged == expected
+
+
+def test_a_third_session_after_a_killed_one_is_charged_its_own_cost() -> None:
+    """Its total leaves out the killed one, and the board keeps how much that is for the next claim."""
+    of = end(interrupt(running(CLAUDE, metered=True)), usage=Usage(7), name="C1", before=Usage())
+    end(interrupt(start(of)), usage=Usage(1), name="C1", is_total=False, was_killed=True)
+    end(interrupt(start(of)), usage=Usage(14), name="C1", before=Usage(7))
+    assert of.record(usage_meter.REF).spent.microusd == 15
+    end(start(of), session.Error("no"), usage=Usage(21), name="C1", before=Usage(14))
+    assert of.record(usage_meter.REF).spent.microusd == 22
+    known = KeptConversation("ann", "C1", Usage(22), Usage(1))
+    assert kept(of) == [(2, known)]
+    of = end(running(CLAUDE, known, metered=True), usage=Usage(28), name="C1", before=Usage(21))
+    assert of.record(usage_meter.REF).spent.microusd == 7
+
+
 def _figures(usage: Usage) -> tuple[int, int, int]:
     return usage.cost_microusd, usage.input_tokens, usage.output_tokens
 
@@ -375,6 +442,14 @@ def _takes_the_total(c: Conversation, e: SessionEnded) -> Step[Conversation, Any
     return Step(replace(conversation.count(c, e).record, charged=e.usage))
 
 
+def _leaves_nothing_out(c: Conversation, e: SessionEnded) -> Step[Conversation, Any]:
+    return Step(replace(conversation.count(c, e).record, unsaved=c.unsaved))
+
+
+def _has_nothing_left_out(c: Conversation, e: ClaimBegan) -> Step[Conversation, Any]:
+    return Step(replace(conversation.take_up(c, e).record, unsaved=Usage()))
+
+
 def _forgets_the_name(c: Conversation, _e: SessionEnded) -> Step[Conversation, Any]:
     return Step(replace(c, named="C9"))
 
@@ -395,6 +470,14 @@ MUTANTS: Final[Mutants] = {
     "a total is charged as a whole": (
         "the sum of the charges",
         lambda: _first(SessionEnded, STAY, _charges_all, _is_total_of_it),
+    ),
+    "a killed session is taken for one that the next total has": (
+        "leave out its killed sessions",
+        lambda: _first(SessionEnded, STAY, _leaves_nothing_out, _is_of_it),
+    ),
+    "a claim forgets what the totals leave out": (
+        "never charged twice",
+        lambda: _first(ClaimBegan, State.BEGUN, _has_nothing_left_out, conversation.may_resume),
     ),
     "a smaller total lowers the charges": (
         "never charged twice",
@@ -435,6 +518,10 @@ MUTANTS: Final[Mutants] = {
 
 def _is_total_of_it(c: Conversation, e: SessionEnded) -> bool:
     return e.is_total and not e.is_lost and e.conversation == c.named
+
+
+def _is_of_it(c: Conversation, e: SessionEnded) -> bool:
+    return not e.is_lost and e.conversation == c.named
 
 
 def _has_none(_c: Conversation, e: ClaimBegan) -> bool:

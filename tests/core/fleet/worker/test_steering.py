@@ -15,7 +15,7 @@ from lifefold.core.fleet.worker.prompt import steered
 from lifefold.core.fleet.worker.question_model import QuestionAsked
 from lifefold.core.fleet.worker.steering import MessagePosted, State, Steering, SteeringOpened, machine
 from lifefold.core.kernel import STAY, Aggregate, PropertyKind, Record, Step, replace, row
-from lifefold.core.lifecycles import session, session_profiles
+from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.effects import CancelSession, FollowOutput, SteerSession
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.targets.bounded import few_letters, few_posted
@@ -135,6 +135,23 @@ def test_an_urgent_message_interrupts_a_session_whose_question_waits() -> None:
     assert of.state(question.REF) == "Closed"
 
 
+def test_a_question_is_refused_while_an_urgent_message_ends_the_turn_of_its_session() -> None:
+    """No process would wait for the answer. The session can ask when it has taken the message."""
+    of = send(running(**{question.REF: question.Questions()}), "look", urgent=True)
+    assert (states(of), of.state(question.REF)) == (("Running", "Working"), "Closed")
+    assert question.refused_ask(of.record(question.REF), ASKED).startswith("nothing can be asked now")
+    of.refuse(question.REF, ASKED)
+    tell_taken(of, 1).give(question.REF, ASKED)
+    assert (states(of), of.state(question.REF)) == (("Running", "Working"), "Waiting")
+
+
+def test_the_next_session_can_ask_although_the_last_one_has_not_taken_an_urgent_message() -> None:
+    of = send(running(**{question.REF: question.Questions()}), "look", urgent=True)
+    end(of, session.Success(), 0)
+    assert (states(of), of.state(question.REF)) == (("Spawning", "Working"), "Open")
+    assert start(of).state(question.REF) == "Open"
+
+
 def test_messages_that_come_while_the_session_is_started_are_posted_when_it_runs() -> None:
     of = send(next_task(steerable()), "by the way")
     assert of.effects(SteerSession) == []
@@ -214,6 +231,10 @@ def _forget(s: Steering, _e: SteeringOpened) -> Step[Steering, Any]:
     return Step(replace(s, posted=0))
 
 
+def _forgets_urgency(s: Steering, e: MessagePosted) -> Step[Steering, SteerSession]:
+    return Step(replace(steering.post(s, e).record, urgent=s.urgent), steering.post(s, e).effects)
+
+
 def _calm(s: Steering, e: MessagePosted) -> Step[Steering, SteerSession]:
     return Step(replace(s, posted=e.number), (SteerSession(e.number, e.text),))
 
@@ -232,6 +253,10 @@ MUTANTS: Mutants = {
     "an urgent message is given like another": (
         EACH_ONCE,
         lambda: instead(machine, row(State.OPEN, MessagePosted, STAY, _calm, when=steering.is_next)),
+    ),
+    "an urgent message is not remembered": (
+        "an urgent message is known until it is taken",
+        lambda: instead(machine, row(State.OPEN, MessagePosted, STAY, _forgets_urgency, when=steering.is_next)),
     ),
     "a message comes before its turn": (
         EACH_ONCE,
@@ -269,6 +294,52 @@ def test_a_message_that_is_only_posted_is_not_delivered_by_a_completed_session()
     of = send(running(), "one")
     exit_with(of, session.Success())
     assert of.record("mailbox").messages == ("one",)
+
+
+def test_an_urgent_message_that_a_completed_session_has_not_taken_begins_another_session_of_the_claim() -> None:
+    """It has come while the session was ending. Its work is verified after that other session."""
+    of = send(send(running(), "one"), "look", urgent=True)
+    end(of, session.Success(), 1)
+    assert states(of) == ("Spawning", "Working")
+    assert prompt_of(of).endswith("You have messages:\n- look")
+    assert "go on" in prompt_of(of).lower()
+    end(start(of), session.Success(), 0)
+    assert (of.state("assignment"), of.state("mailbox")) == ("Verifying", "Empty")
+
+
+@pytest.mark.parametrize(
+    ("brief", "holds"),
+    [
+        (BRIEF, False),
+        (replace(BRIEF, stage=task.Stage.VERIFY), True),
+        (replace(BRIEF, orphaned=task.OnDeath.VERIFY), True),
+    ],
+)
+def test_finished_work_whose_session_had_an_urgent_message_left_breaks_a_property(
+    brief: task.Brief, *, holds: bool
+) -> None:
+    """Not work that only its verification is left of, or that a dead session may have left."""
+    work = assignment.Assignment(assignment.State.VERIFYING, brief)
+    records = {"session": session_profiles.SupervisedSession(), "assignment": work, steering.REF: Steering(urgent=1)}
+    of = Hand("worker/ann", records).aggregate
+    assert steering.finishes_after_urgent_messages(of) is holds
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["while it ran", "at its end"])
+def test_an_urgent_message_that_was_taken_begins_no_other_session(*, told: bool) -> None:
+    """The session had it, whether its output was read in time or not."""
+    of = send(running(), "look", urgent=True)
+    if told:
+        tell_taken(of, 1)
+        assert of.record(steering.REF).urgent == 0
+    end(of, session.Success(), 1)
+    assert (of.state("assignment"), of.state("mailbox")) == ("Verifying", "Empty")
+
+
+def test_an_earlier_message_that_was_taken_is_no_urgent_one() -> None:
+    of = tell_taken(send(send(running(), "one"), "look", urgent=True), 1)
+    assert of.record(steering.REF).urgent == 2
+    assert states(exit_with(of, session.Success())) == ("Spawning", "Working")
 
 
 def test_an_interrupted_session_takes_no_message_that_has_come_since() -> None:

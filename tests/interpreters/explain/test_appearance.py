@@ -15,11 +15,11 @@ from fleet_worker import (
     wanting,
 )
 from lifefold.core.fleet.worker import assignment, desired_state
-from lifefold.core.fleet.worker.appearance import Appearance, appearance, classify
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.agent import State as Lifecycle
 from lifefold.core.lifecycles.status import State as Status
 from lifefold.core.policy.visual import VisualState
+from lifefold.interpreters.explain.appearance import Appearance, appearance, classify
 
 
 def stopped() -> Hand:

@@ -1,0 +1,208 @@
+"""Whether a recorded run was allowed: its chain, its decisions, and the properties of its system, entry by entry.
+
+Four questions are asked, in this order. The first answer that is no ends the audit.
+
+1. Is the log as it was written? The chain of links, the anchor in the log and an anchor beside it tell.
+2. Can every entry be read and folded, with what was decided then?
+3. Do the present rules decide the same again? Entries of other rules are folded only, and counted.
+4. Did every property hold after every entry? Invariants, ``always`` and ``always_step`` of machines, aggregates and the
+   system are judged, as in a simulation. A liveness property says nothing about a run that has not ended.
+
+The entries of the opening, which are the first of their streams, are judged when all of them are there. A system of
+many entities is judged as a whole at intervals, and near each transition between them (see ``property_monitor``). A
+property without a localized form is then found broken a few entries late.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from lifefold.core.kernel import System, World
+from lifefold.interpreters.engine import Ledger, LogMismatchError
+from lifefold.interpreters.recorder.recording import Recorded, recorded
+from lifefold.interpreters.simulate.property_monitor import PropertyMonitor, Violation
+from lifefold.interpreters.store import Entry
+from lifefold.interpreters.store.chain import Anchor, BrokenChain, verified
+from lifefold.interpreters.store.reading import Chain
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Why a run was not allowed. ``seq`` is the position of the first wrong entry, 0 for the log as a whole.
+
+    ``kind`` is ``chain``, ``anchor``, ``unreadable``, ``rules`` or ``property``.
+    """
+
+    kind: str
+    seq: int
+    why: str
+    stream: str = ""
+    version: int = 0
+    owner: str = ""
+    name: str = ""
+    of: str = ""
+    """A broken property: its owner, its name, and its subject."""
+
+
+class Audit(msgspec.Struct, frozen=True):
+    """The result. ``judged`` counts the properties that were judged, each once for each of its subjects.
+
+    ``decided`` is the number of entries on which the present rules have decided again. The rest was folded only.
+    ``compared`` is whether an anchor beside the log was compared.
+    """
+
+    entries: int
+    link: str
+    compared: bool = False
+    decided: int = 0
+    judged: int = 0
+    fault: Fault | None = None
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the run was allowed."""
+        return self.fault is None
+
+
+def audit(system: System, chain: Chain, beside: Anchor | None = None, rules: str = "") -> Audit:
+    """Audit a run. ``beside`` is an anchor that was kept outside of the log.
+
+    ``rules`` is the version of the present rules: entries of another version are not decided again. An entry without a
+    version counts as one of the present rules.
+    """
+    entries = [entry for entry, _ in chain.rows]
+    found = Audit(len(entries), chain.rows[-1][1].hex() if chain.rows else "", compared=beside is not None)
+    fault = of_chain(chain) or (None if beside is None else of_anchor(chain, beside))
+    if fault is not None:
+        return msgspec.structs.replace(found, fault=fault)
+    ran = _Run(system, entries)
+    fault = ran.fault()
+    if fault is not None:
+        return msgspec.structs.replace(found, judged=ran.judged, fault=fault)
+    own = [not rules or each.rules in {"", rules} for each in entries]
+    fault, decided = _decided_again(system, entries, own)
+    return msgspec.structs.replace(found, judged=ran.judged, decided=decided, fault=fault)
+
+
+def of_chain(chain: Chain) -> Fault | None:
+    """Return the first entry that is not as it was written."""
+    try:
+        verified(*chain)
+    except BrokenChain as error:
+        return Fault("chain", error.position, str(error), *_named(chain, error.position))
+    return None
+
+
+def of_anchor(chain: Chain, beside: Anchor) -> Fault | None:
+    """Return the contradiction between a log and an anchor that was kept outside of it."""
+    count, rows = beside.entries, chain.rows
+    if count > len(rows):
+        missing = f"{count - len(rows)} of its newest entries are missing, from entry {len(rows) + 1} on"
+        return Fault("anchor", len(rows) + 1, f"{missing}: the anchor outside of the log names entry {count}")
+    if count and rows[count - 1][1] != beside.link:
+        why = f"entry {count}, or one before it, is another one than the anchor outside of the log names"
+        return Fault("anchor", count, why, *_named(chain, count))
+    return None
+
+
+def _named(chain: Chain, seq: int) -> tuple[str, int]:
+    """Return the stream and the version of an entry; nothing for one that is missing."""
+    if not 0 < seq <= len(chain.rows):
+        return "", 0
+    entry = chain.rows[seq - 1][0]
+    return str(entry.stream), int(entry.version)
+
+
+class _Run:
+    """The fold of a run, with its properties."""
+
+    def __init__(self, system: System, entries: Sequence[Entry]) -> None:
+        self._system: Final = system
+        self._entries: Final = entries
+        self._monitor: Final = PropertyMonitor(system)
+        self._names: Final[dict[str, None]] = {}
+        self._opening: Final[list[Recorded]] = []
+        """The first entries, whose properties are judged when all aggregates are there."""
+        self._last: Recorded | None = None
+
+    @property
+    def judged(self) -> int:
+        """The number of judged properties."""
+        return self._monitor.asked
+
+    def fault(self) -> Fault | None:
+        """Fold the run, and return the first entry that cannot be folded, or after which a property is broken."""
+        folded = 0
+        try:
+            for each in recorded(self._system, self._entries):
+                folded = each.seq
+                for step in self._due(each):
+                    broken = self._broken(step, each.world)
+                    if broken is not None:
+                        return broken
+        except LogMismatchError as error:
+            entry = self._entries[folded]
+            return Fault("unreadable", folded + 1, str(error), entry.stream, entry.version)
+        return self._at_the_end()
+
+    def _due(self, each: Recorded) -> Iterator[Recorded]:
+        """Yield the entries that are to be judged now: those of the opening when it is over."""
+        if each.entry.version == 1:
+            self._begin(each.entry.stream)
+        if each.seq == len(self._names):
+            self._opening.append(each)
+        if each.seq != len(self._names) or each.seq == len(self._entries):
+            yield from self._opening
+            self._opening.clear()
+        if each.seq != len(self._names):
+            yield each
+
+    def _broken(self, each: Recorded, world: World) -> Fault | None:
+        entry, reaction = each.entry, each.step.reaction
+        try:
+            of = self._system.type_of(entry.stream)
+            self._monitor.look(of, reaction, world.system_state, len(world.in_flight))
+        except Violation as broken:
+            return _of_violation(broken, each)
+        self._last = each
+        return None
+
+    def _at_the_end(self) -> Fault | None:
+        """Judge the whole once more, because a large system is judged as a whole at intervals only."""
+        if self._last is None:
+            return None
+        world = self._last.world
+        try:
+            self._monitor.look_around(world.system_state, len(world.in_flight))
+        except Violation as broken:
+            return _of_violation(broken, self._last)
+        return None
+
+    def _begin(self, stream: str) -> None:
+        """Note a new aggregate, and that projections of the system now have it."""
+        self._names[stream] = None
+        self._monitor.begin({name: self._system.type_of(name) for name in self._names})
+
+
+def _of_violation(broken: Violation, each: Recorded) -> Fault:
+    why = f"{broken.owner}: {broken.prop}: not so of {broken.of}"
+    entry = each.entry
+    return Fault("property", each.seq, why, entry.stream, entry.version, broken.owner, broken.prop, broken.of)
+
+
+def _decided_again(system: System, entries: Sequence[Entry], own: Sequence[bool]) -> tuple[Fault | None, int]:
+    """Decide again on the entries of the present rules. Return the first other decision, and how many were the same."""
+    folding, decided, seq = Ledger(system), 0, 0
+    try:
+        for seq, (decide, entry) in enumerate(zip(_deciders(folding, own), entries, strict=True), 1):
+            for _ in decide([entry]):
+                decided += own[seq - 1]
+    except LogMismatchError as error:
+        entry = entries[seq - 1]
+        return Fault("rules", seq, str(error), entry.stream, entry.version), decided
+    return None, decided
+
+
+def _deciders(ledger: Ledger, own: Iterable[bool]) -> Iterator[Callable[[Iterable[Entry]], Iterator[object]]]:
+    """Yield for each entry how it is taken: decided again, or folded as it was decided."""
+    return (ledger.verify if is_own else ledger.fold for is_own in own)

@@ -1,0 +1,90 @@
+"""Campaigns of trials against real processes and real files: their results, which a later run continues.
+
+A campaign numbers its trials. A trial's number decides on everything that is random in it. The results are in one file
+for each campaign: the number of trials, the trials at each point, what was counted, and what was found wrong.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+FOLDER: Final = Path(__file__).parents[2] / "tests" / "torture" / "results"
+"""The results of the recorded campaigns."""
+
+SAVED_S: Final = 5.0
+"""The time after which the results are written again."""
+
+
+class Verdict(NamedTuple):
+    """The result of a trial: where it struck, what is wrong after it, and what it has counted."""
+
+    point: str
+    wrong: tuple[str, ...] = ()
+    counted: Mapping[str, int] = {}
+
+
+class Campaign(Protocol):
+    """A numbered sequence of trials."""
+
+    name: str
+
+    def attempt(self, number: int, /) -> Verdict:
+        """Make the trial with this number, from 0 on."""
+        ...
+
+    def close(self) -> None:
+        """Give up what the trials share."""
+        ...
+
+
+class Result(msgspec.Struct):
+    """The results of all trials so far; ``seconds`` is the time that they took."""
+
+    name: str
+    trials: int = 0
+    seconds: float = 0.0
+    points: dict[str, int] = {}
+    counted: dict[str, int] = {}
+    wrong: list[str] = []
+
+    def take(self, verdict: Verdict, seconds: float) -> None:
+        """Add the verdict of the next trial."""
+        self.wrong += [f"trial {self.trials}, {verdict.point}: {each}" for each in verdict.wrong]
+        self.points = dict(sorted((Counter(self.points) + Counter([verdict.point])).items()))
+        self.counted = dict(sorted((Counter(self.counted) + Counter(verdict.counted)).items()))
+        self.trials += 1
+        self.seconds = round(self.seconds + seconds, 1)
+
+
+def kept(name: str, folder: Path = FOLDER) -> Result:
+    """Return the results of a campaign so far."""
+    file = folder / f"{name}.json"
+    return msgspec.json.decode(file.read_bytes(), type=Result) if file.exists() else Result(name)
+
+
+def keep(result: Result, folder: Path = FOLDER) -> None:
+    """Write the results, whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f"{result.name}.json.new"
+    draft.write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n")
+    draft.replace(folder / f"{result.name}.json")
+
+
+def go_on(campaign: Campaign, until: int, folder: Path = FOLDER) -> Result:
+    """Make the trials from the last one on, until there are so many; keep the results meanwhile and at the end."""
+    result, saved = kept(campaign.name, folder), monotonic()
+    try:
+        while result.trials < until:
+            began = monotonic()
+            result.take(campaign.attempt(result.trials), monotonic() - began)
+            if monotonic() - saved > SAVED_S:
+                keep(result, folder)
+                saved = monotonic()
+    finally:
+        campaign.close()
+        keep(result, folder)
+    return result
