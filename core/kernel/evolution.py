@@ -193,7 +193,7 @@ class Upcasters:
                         self._of_record if of is None else self._of_kinds.setdefault((sort_of(of), name_of(of)), {})
                     )
                     fields[was] = (now, convert)
-                case Removed():
+                case _:  # nothing of what is removed is read as another thing
                     pass
 
     def _slot(self, machine: "Machine[Any]", was: str, now: Kind) -> None:
@@ -289,6 +289,11 @@ def problems_of(machine: "Machine[Any]") -> Iterator[str]:
         seen[of, was] = each
 
 
+def old_name(each: Evolved) -> str:
+    """Return the name that a declaration is about."""
+    return _place(each)[1]
+
+
 def _place(each: Evolved) -> tuple[str, str]:
     """Return where a name was used, and the name."""
     match each:
@@ -300,8 +305,8 @@ def _place(each: Evolved) -> tuple[str, str]:
             return sort_of(old), name_of(old)
         case Renamed(was=was, now=now):
             return sort_of(now), was
-        case Removed(was=was):
-            return "event or effect", was
+        case _:
+            return "event or effect", each.was
 
 
 def _present(machine: "Machine[Any]", each: Evolved) -> frozenset[str]:
@@ -313,7 +318,7 @@ def _present(machine: "Machine[Any]", each: Evolved) -> frozenset[str]:
             return frozenset((machine.record if of is None else of).__struct_encode_fields__)
         case Renamed(now=kind) | Upcast(old=kind):
             return frozenset(name_of(own) for own in kinds_of(machine) if sort_of(own) == sort_of(kind))
-        case Removed():
+        case _:
             return frozenset(name_of(own) for own in kinds_of(machine) if sort_of(own) != "activity")
 
 
@@ -333,7 +338,7 @@ def _unreachable(machine: "Machine[Any]", each: Evolved) -> tuple[str, ...]:
             lacking = (name,) if name and name not in there else ()
         case Field(of=of):
             lacking = (getattr(of, "__name__", repr(of)),)
-        case Removed():
+        case _:
             pass
     return tuple(f"the machine has no {name}" for name in lacking)
 
@@ -346,5 +351,5 @@ def _shown(each: Evolved) -> str:
             return f"renamed_field({was!r}, {now!r})" if now else f"removed_field({was!r})"
         case Upcast(to=to):
             return f"upcast({getattr(to, '__qualname__', to)})"
-        case Removed(was=was):
-            return f"removed({was!r})"
+        case _:
+            return f"removed({each.was!r})"

@@ -13,12 +13,12 @@ many entities is judged as a whole at intervals, and near each transition betwee
 property without a localized form is then found broken a few entries late.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
 
-from lifefold.core.kernel import System, World
+from lifefold.core.kernel import ENGINE, System, World
 from lifefold.interpreters.engine import Ledger, LogMismatchError
 from lifefold.interpreters.recorder.recording import Recorded, recorded
 from lifefold.interpreters.simulate.property_monitor import PropertyMonitor, Violation
@@ -67,8 +67,8 @@ class Audit(msgspec.Struct, frozen=True):
 def audit(system: System, chain: Chain, beside: Anchor | None = None, rules: str = "") -> Audit:
     """Audit a run. ``beside`` is an anchor that was kept outside of the log.
 
-    ``rules`` is the version of the present rules: entries of another version are not decided again. An entry without a
-    version counts as one of the present rules.
+    ``rules`` is the version of the present rules: entries of another version are not decided again. Without it, all
+    entries are.
     """
     entries = [entry for entry, _ in chain.rows]
     found = Audit(len(entries), chain.rows[-1][1].hex() if chain.rows else "", compared=beside is not None)
@@ -79,8 +79,7 @@ def audit(system: System, chain: Chain, beside: Anchor | None = None, rules: str
     fault = ran.fault()
     if fault is not None:
         return msgspec.structs.replace(found, judged=ran.judged, fault=fault)
-    own = [not rules or each.rules in {"", rules} for each in entries]
-    fault, decided = _decided_again(system, entries, own)
+    fault, decided = _decided_again(system, entries, rules)
     return msgspec.structs.replace(found, judged=ran.judged, decided=decided, fault=fault)
 
 
@@ -147,14 +146,15 @@ class _Run:
 
     def _due(self, each: Recorded) -> Iterator[Recorded]:
         """Yield the entries that are to be judged now: those of the opening when it is over."""
-        if each.entry.version == 1:
+        if each.is_of_system and each.entry.version == 1:
             self._begin(each.entry.stream)
-        if each.seq == len(self._names):
+        is_opening = each.is_of_system and each.seq == len(self._names)
+        if is_opening:
             self._opening.append(each)
-        if each.seq != len(self._names) or each.seq == len(self._entries):
+        if not is_opening or each.seq == len(self._entries):
             yield from self._opening
             self._opening.clear()
-        if each.seq != len(self._names):
+        if not is_opening and each.is_of_system:
             yield each
 
     def _broken(self, each: Recorded, world: World) -> Fault | None:
@@ -190,19 +190,14 @@ def _of_violation(broken: Violation, each: Recorded) -> Fault:
     return Fault("property", each.seq, why, entry.stream, entry.version, broken.owner, broken.prop, broken.of)
 
 
-def _decided_again(system: System, entries: Sequence[Entry], own: Sequence[bool]) -> tuple[Fault | None, int]:
+def _decided_again(system: System, entries: Sequence[Entry], rules: str) -> tuple[Fault | None, int]:
     """Decide again on the entries of the present rules. Return the first other decision, and how many were the same."""
-    folding, decided, seq = Ledger(system), 0, 0
+    ledger, seq = Ledger(system, rules=rules), 0
     try:
-        for seq, (decide, entry) in enumerate(zip(_deciders(folding, own), entries, strict=True), 1):
-            for _ in decide([entry]):
-                decided += own[seq - 1]
+        for _ in ledger.verify(entries):
+            seq += 1
     except LogMismatchError as error:
-        entry = entries[seq - 1]
-        return Fault("rules", seq, str(error), entry.stream, entry.version), decided
-    return None, decided
-
-
-def _deciders(ledger: Ledger, own: Iterable[bool]) -> Iterator[Callable[[Iterable[Entry]], Iterator[object]]]:
-    """Yield for each entry how it is taken: decided again, or folded as it was decided."""
-    return (ledger.verify if is_own else ledger.fold for is_own in own)
+        entry = entries[seq]
+        return Fault("rules", seq + 1, str(error), entry.stream, entry.version), seq - ledger.only_folded
+    of_engine = sum(each.stream == ENGINE for each in entries)
+    return None, seq - ledger.only_folded - of_engine

@@ -62,7 +62,7 @@ def repeated(system: System, begin: World, later: Sequence[Recorded], *, without
     for each in later:
         if without_crash and each.step.cause is Cause.RECOVERY:
             recoveries += 1
-        elif why := run.repeat(each.step.given):
+        elif each.is_of_system and (why := run.repeat(each.step.given)):
             left_out.append(LeftOut(each.seq, each.entry.stream, why))
     recorded = later[-1].world if later else begin
     return Repeated(run, tuple(left_out), recoveries, tuple(_otherwise(recorded, run.world)))

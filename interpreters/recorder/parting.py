@@ -1,16 +1,19 @@
 """Where two runs part: the first entry of each stream that differs, and the difference of the states after it.
 
-Streams are compared one by one, because entries of different aggregates have no fixed order. Times, and fields that
-depend on them, do not count: two runs of one plan never have the same times.
+Streams are compared one by one, because entries of different aggregates have no fixed order. Two runs of one plan have
+other times, commits and processes. So fields of times do not count, nor the contents of *opaque* fields, which no rule
+reads. A digest counts as any other digest: a text of 32 or more hexadecimal digits, such as a commit or a token.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from lifefold.core.kernel import Aggregate, Entity, Event, System
-from lifefold.interpreters.recorder.recording import Recorded, fields_of, recorded
+from lifefold.core.kernel import Aggregate, Entity, Event, Record, System, encode
+from lifefold.interpreters.recorder.recording import Recorded, recorded
+from lifefold.interpreters.search.canonical import blank
 from lifefold.interpreters.store import Entry
 
 
@@ -52,7 +55,7 @@ def partings(system: System, left: Sequence[Entry], right: Sequence[Entry]) -> t
 
 def _by_stream(entries: Iterator[Recorded]) -> Mapping[str, list[Recorded]]:
     streams: dict[str, list[Recorded]] = {}
-    for each in entries:
+    for each in filter(lambda of: of.is_of_system, entries):
         streams.setdefault(each.entry.stream, []).append(each)
     return streams
 
@@ -78,21 +81,36 @@ def _are_alike(one: Recorded, other: Recorded) -> bool:
 
 def _essence(of: Recorded) -> tuple[Any, ...]:
     envelope, reaction = of.step.envelope, of.step.reaction
-    moves = tuple((each.entity, _timeless(each.event), str(each.after.state)) for each in reaction.transitions)
+    moves = tuple((each.entity, _timeless(each.event), _timeless(each.after.record)) for each in reaction.transitions)
     return envelope.entity, _timeless(envelope.event), envelope.sender, envelope.slot, moves
 
 
-def _timeless(event: Event) -> tuple[str, tuple[Any, ...]]:
-    """Return an event without its durations and times."""
-    names = (name for name in event.__struct_fields__ if not name.endswith("_ms"))
-    return type(event).__name__, tuple(getattr(event, name) for name in names)
+def _timeless(value: Event | Record) -> tuple[str, dict[str, Any]]:
+    """Return the fields of an event or a record that count, also those of its parts."""
+    return type(value).__name__, dict(_leaves("", msgspec.json.decode(encode(blank(value)))))
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the texts and numbers in a value of JSON by their paths, without times."""
+    if isinstance(value, dict | list):
+        parts: Any = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, each in parts:
+            if not str(key).endswith("_ms"):
+                yield from _leaves(f"{path}.{key}" if path else str(key), each)
+    elif isinstance(value, str) and _DIGEST.fullmatch(value):
+        yield path, "(digest)"
+    else:
+        yield path, value
+
+
+_DIGEST: Final = re.compile(r"[0-9a-fA-F-]{32,}")
 
 
 def _place(of: Recorded | None) -> Place | None:
     if of is None:
         return None
     envelope = of.step.envelope
-    return Place(of.seq, envelope.entity or of.entry.stream, repr(envelope.event), envelope.actor)
+    return Place(of.seq, envelope.entity or of.entry.stream, _shown(repr(envelope.event)), envelope.actor)
 
 
 def _differences(before: Aggregate | None, left: Recorded | None, right: Recorded | None) -> Iterator[Difference]:
@@ -100,10 +118,27 @@ def _differences(before: Aggregate | None, left: Recorded | None, right: Recorde
     ours, theirs = (before if each is None else each.step.reaction.aggregate for each in (left, right))
     changed = [ref for each in (left, right) if each is not None for ref in each.step.reaction.changed]
     for ref in dict.fromkeys(changed):
-        one, other = fields_of(_entity(ours, ref)), fields_of(_entity(theirs, ref))
+        one, other = _fields(_entity(ours, ref)), _fields(_entity(theirs, ref))
         for field in dict.fromkeys((*one, *other)):
-            if not field.endswith("_ms") and one.get(field) != other.get(field):
-                yield Difference(ref, field, one.get(field, ""), other.get(field, ""))
+            if one.get(field) != other.get(field):
+                yield Difference(ref, field, _shown(one.get(field)), _shown(other.get(field)))
+
+
+def _fields(entity: Entity[Any] | None) -> dict[str, Any]:
+    """Return the fields of an entity that count, with what runs; nothing if there is no entity."""
+    if entity is None:
+        return {}
+    running = {f"running {each.slot}": str(each.phase) for each in entity.running}
+    return _timeless(entity.record)[1] | running | {"state": str(entity.state)}
+
+
+def _shown(value: object) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+_LONGEST: Final = 100
+"""The most characters of an event or a value that are shown."""
 
 
 def _entity(of: Aggregate | None, ref: str) -> Entity[Any] | None:

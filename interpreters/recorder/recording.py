@@ -7,7 +7,7 @@ messages that no receiver has accepted yet, so a driver can go on from it.
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from lifefold.core.kernel import Codec, Entity, System, SystemStep, World
+from lifefold.core.kernel import ENGINE, Codec, Entity, System, SystemStep, World
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.store import Entry
 
@@ -20,13 +20,19 @@ class Recorded(NamedTuple):
     step: SystemStep
     world: World
 
+    @property
+    def is_of_system(self) -> bool:
+        """Whether an aggregate has accepted it; the others are about the log itself, such as ``RulesChanged``."""
+        return self.entry.stream != ENGINE
+
 
 def recorded(system: System, entries: Iterable[Entry], codec: Codec | None = None) -> Iterator[Recorded]:
     """Fold the entries of a log from the first one on, as they were decided. Raises ``LogMismatchError``."""
     world = World(system)
     for seq, decision in enumerate(Ledger(system, codec).fold(entries), 1):
         step = SystemStep(decision.entry.stream, decision.envelope, decision.reaction)
-        world = world.after(step.given, step.reaction)
+        is_of_engine = decision.entry.stream == ENGINE
+        world = world.later(decision.entry.at_ms) if is_of_engine else world.after(step.given, step.reaction)
         yield Recorded(seq, decision.entry, step, world)
 
 

@@ -51,6 +51,8 @@ class Runner:
         self.skew_ms = 0
         """The error of the runner's clock."""
         self.is_up = False
+        self.rests_within_ms: Final = 0
+        """0: what an engine has left to do is not checked here."""
         self.life = 0
         """The number of starts and crashes of runners: events of an earlier life are ignored."""
         self._down_since_ms = 0
@@ -327,6 +329,12 @@ class Runner:
         """Perform an effect; activities that it ends soon end soon."""
         self._done.add(identity)
         self.activities.hasten(identity[0], asked)
+
+    def must_have_come_to_rest(self) -> None:
+        """Check nothing: each step of this runner is checked when it is taken."""
+
+    def close(self) -> None:
+        """Do nothing: this runner has nothing to discard."""
 
     def come_back(self) -> None:
         """Start a runner, if there is none, in spite of any fault."""

@@ -1,6 +1,6 @@
 """Event stores: the protocol, the store in one SQLite file, and the store in memory."""
 
-from lifefold.interpreters.store.errors import Damaged, Locked, NotAStore, Unwritable
+from lifefold.interpreters.store.errors import Damaged, Locked, NotAStore, Unreliable, Unwritable
 from lifefold.interpreters.store.memory import MemoryStore, Shelf
 from lifefold.interpreters.store.place import Displaced
 from lifefold.interpreters.store.protocol import (
@@ -40,6 +40,7 @@ __all__ = [
     "SqliteStore",
     "StoreError",
     "StoredCommand",
+    "Unreliable",
     "Unwritable",
     "VersionConflict",
 ]

@@ -9,6 +9,7 @@ from typing import Final
 from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION, WITHOUT_RULES
 from lifefold.interpreters.store.meta import digest_of_meta
 from lifefold.interpreters.store.permissions import make_private_file
+from lifefold.interpreters.store.place import flush_folder
 from lifefold.interpreters.store.protocol import StoreError
 
 _SNAPSHOTS: Final = (
@@ -84,6 +85,18 @@ def version_of(connection: sqlite3.Connection) -> int:
     """Return the version of a log's tables."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return int(version)
+
+
+def write_new(path: Path, meta: Mapping[str, str]) -> None:
+    """Make an empty log at a path, whole or not at all, and durably."""
+    draft = path.with_name(path.name + ".new")
+    draft.unlink(missing_ok=True)
+    try:
+        write_schema(draft, meta)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    flush_folder(path.parent)
 
 
 def must_be_free(path: Path) -> None:

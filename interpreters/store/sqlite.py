@@ -31,7 +31,7 @@ from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.anchor_file import drop_anchor, keep_anchor
 from lifefold.interpreters.store.base import Base
 from lifefold.interpreters.store.chain import Anchor, linked
-from lifefold.interpreters.store.errors import damaged, translated, unreliable
+from lifefold.interpreters.store.errors import damaged, fault_of_disk, of_disk, translated, unreliable
 from lifefold.interpreters.store.keeping import drop, keep, known_keys, resumed
 from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
@@ -42,7 +42,6 @@ from lifefold.interpreters.store.place import (
     Place,
     backed_up,
     beside,
-    flush_folder,
     recover,
 )
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
@@ -59,7 +58,7 @@ from lifefold.interpreters.store.reading import (
     position_at,
     read_on,
 )
-from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_schema
+from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_new
 from lifefold.interpreters.store.snapshot import Resumption
 from lifefold.interpreters.store.wal import write_again
 
@@ -124,15 +123,8 @@ class SqliteStore:
         lock = take_lock(path)
         try:
             must_be_free(path)
-            draft = path.with_name(path.name + ".new")
-            draft.unlink(missing_ok=True)
-            try:
-                write_schema(draft, meta)
-                drop_anchor(path)
-                draft.replace(path)
-            finally:
-                draft.unlink(missing_ok=True)
-            flush_folder(path.parent)
+            drop_anchor(path)
+            of_disk(path, partial(write_new, path, meta))
             return cls._writing(path, lock, patient=True)
         except BaseException:
             os.close(lock)
@@ -202,7 +194,7 @@ class SqliteStore:
     def newest_rules(self) -> str | None:
         """Return the version of the rules that decided the newest entry; None for an empty log."""
         query = "ORDER BY position DESC LIMIT 1"
-        found = self._translated(lambda: self._connection.execute(select(self._connection, query)).fetchone())
+        found = translated(self.path, lambda: self._connection.execute(select(self._connection, query)).fetchone())
         return None if found is None else Entry(*found).rules
 
     def is_written(self) -> bool:
@@ -225,11 +217,11 @@ class SqliteStore:
 
     def position_at(self, at_ms: int) -> int:
         """Return the position of the newest entry that is not later than a Unix time; 0 if there is none."""
-        return self._translated(lambda: position_at(self._connection, at_ms))
+        return translated(self.path, lambda: position_at(self._connection, at_ms))
 
     def time_of(self, seq: int) -> int | None:
         """Return the time of the entry at a position, in Unix milliseconds; None if there is none."""
-        return self._translated(lambda: moment_of(self._connection, seq))
+        return translated(self.path, lambda: moment_of(self._connection, seq))
 
     async def append(self, batch: Batch) -> None:
         """Write a batch in one transaction; see ``EventStore``."""
@@ -487,7 +479,7 @@ def _next_epoch(path: Path, connection: sqlite3.Connection) -> int:
         try:
             write_again(beside(path, WAL))
         except OSError as error:
-            raise unreliable(path, error) from error
+            raise fault_of_disk(path, error) or unreliable(path, error) from error
         epoch_of(path, connection)
         connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
         return epoch_of(path, connection)

@@ -8,6 +8,7 @@ from lifefold.interpreters.testing.adapters import (
     AdapterConformance,
     Recording,
 )
+from lifefold.interpreters.testing.evolution import EvolutionError, OldLog, check_evolution
 from lifefold.interpreters.testing.harness import Harness
 from lifefold.interpreters.testing.interpreters import (
     INTERPRETER_CHECKS,
@@ -31,18 +32,21 @@ __all__ = [
     "AdapterConformance",
     "Aspect",
     "Bench",
+    "EvolutionError",
     "Example",
     "Harness",
     "InterpreterCheck",
     "InterpreterConformance",
     "LawBrokenError",
     "Log",
+    "OldLog",
     "OpeningRefusedError",
     "Recording",
     "StoreCheck",
     "StoreConformance",
     "Taken",
     "Trace",
+    "check_evolution",
     "check_laws",
     "events",
     "systems",

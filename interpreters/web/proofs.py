@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import Machine, Property, System
-from lifefold.interpreters.certificates.syntax import digest_of
+from lifefold.interpreters.rules.syntax import digest_of
 
 FILE: Final = "proofs.json"
 """The file with all proofs, by the names of their targets."""

@@ -115,7 +115,7 @@ def _lines(found: Audit) -> Iterator[str]:
     if fault == "rules":
         return
     others = found.entries - found.decided
-    more = f"; {others:,} of other rules are folded as decided" if others else ""
+    more = f"; {others:,} of other rules, or about the log itself, are folded as decided" if others else ""
     yield f"  rules       the present ones decide the same on {found.decided:,} entries{more}"
 
 

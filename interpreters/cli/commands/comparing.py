@@ -4,6 +4,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -51,12 +52,18 @@ def _lines(ours: OneLog, theirs: OneLog, found: Sequence[Parting]) -> Iterator[s
         yield f"{each.stream} parts at its entry {each.version}:"
         yield f"  {ours.path}: {_place(each.left)}"
         yield f"  {theirs.path}: {_place(each.right)}"
-        rows = [("ENTITY", "FIELD", ours.path.name, theirs.path.name)]
+        heads = _heads(ours.path, theirs.path)
+        rows = [("ENTITY", "FIELD", *heads)]
         rows += [(of.entity, of.field, of.left or "-", of.right or "-") for of in each.differences]
         if each.differences:
-            shortened = (theirs.path.name, ours.path.name)
-            table = fitted(rows, terminal_width(), first_out=(), shortened=shortened, note=False)
+            table = fitted(rows, terminal_width(), first_out=(), shortened=heads[::-1], note=False)
             yield from (f"    {line}" for line in table.splitlines())
+
+
+def _heads(left: Path, right: Path) -> tuple[str, str]:
+    """Return the heads of the columns of two logs: their names, or their paths if the names are equal."""
+    names = (left.name, right.name) if left.name != right.name else (str(left), str(right))
+    return names if names[0] != names[1] else ("FIRST", "SECOND")
 
 
 def _place(of: Place | None) -> str:

@@ -165,7 +165,7 @@ def test_each_property_that_does_not_hold_is_named_with_its_subject() -> None:
     def raises(of: Any) -> bool:
         return bool(of.no_such_field)
 
-    whole = always("there are no houses", lambda state: not state.aggregates)
+    whole: Property[SystemState] = always("there are no houses", lambda state: not state.aggregates)
     once: Property[Any] = sometimes("there is no end of houses", raises)
     strict = houses(properties=(once, always("it raises", raises)))
     system = System("houses", *strict.aggregates.values(), properties=(once, whole))

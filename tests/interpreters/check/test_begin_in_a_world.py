@@ -1,10 +1,12 @@
-"""A check begins in any world of a system: it finds there what it finds from the opening, and shows traces from there."""
+"""A check begins in any world of a system: it finds there what it finds from the opening, with traces from there."""
+
+from typing import Any
 
 import pytest
 
 from lifefold import Envelope, always, check
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
-from lifefold.core.kernel import Cause, Input, Reaction, World, alone, replace
+from lifefold.core.kernel import Cause, Input, Property, Reaction, World, alone, replace
 from lifefold.core.lifecycles import session
 from lifefold.interpreters.check import Bounds, CrashBounds, Outcome
 from lifefold.interpreters.replay import Replay
@@ -56,7 +58,7 @@ def test_messages_in_flight_in_a_world_arrive_in_the_search() -> None:
 
 def test_a_trace_from_a_world_begins_there() -> None:
     """The first step is one from the world, at the time of the world."""
-    hot = always("it stays hot", lambda of: of.state != "Cooling")
+    hot: Property[Any] = always("it stays hot", lambda of: of.state != "Cooling")
     report = check(machine, begin=burning(), properties=[hot], bounds=Bounds(depth=4))
     (verdict,) = (each for each in report.verdicts if each.name == "it stays hot")
     assert verdict.outcome is Outcome.BROKEN

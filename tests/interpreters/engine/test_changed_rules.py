@@ -5,15 +5,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_forgotten_work import Lamp, Light, Switched, lamp
 
 from kiln import Called, Doused, Lit, opened, system
-from lifefold.core.kernel import ENGINE, AggregateType, Created, Envelope, RulesChanged, System, always, replace
+from lifefold.core.kernel import (
+    ENGINE,
+    AggregateType,
+    Created,
+    Envelope,
+    Property,
+    RulesChanged,
+    System,
+    SystemState,
+    always,
+    replace,
+)
 from lifefold.interpreters.engine import Engine, Interpreter, Ledger, LogMismatchError, LogWriter, WallClock
 from lifefold.interpreters.engine.command_queue import CommandQueue
 from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Entry, MemoryStore, Shelf, SqliteStore
+from street_lamp import Lamp, Light, Switched, lamp
 
 pytestmark = pytest.mark.anyio
 
@@ -113,8 +124,8 @@ async def test_verify_decides_again_what_the_present_rules_decided_and_folds_the
 async def test_properties_of_the_whole_system_are_asked_with_its_messages_in_flight() -> None:
     shelf = Shelf()
     await written(MemoryStore(shelf), "v1", Created(Lamp()))
-    none = always("nothing is in flight", lambda state: not state.in_flight)
-    no_room = always("there is no room", lambda state: "room" not in state.aggregates)
+    none: Property[SystemState] = always("nothing is in flight", lambda state: not state.in_flight)
+    no_room: Property[SystemState] = always("there is no room", lambda state: "room" not in state.aggregates)
     assert await lived(shelf, SYSTEM.with_properties(none))
     shelf.entries[:] = shelf.entries[:1]
     with pytest.raises(LogMismatchError, match="street: there is no room"):

@@ -12,8 +12,6 @@ from lifefold.core.kernel import (
     Envelope,
     Event,
     Machine,
-    Record,
-    State,
     Step,
     System,
     Transition,
@@ -34,25 +32,9 @@ from lifefold.interpreters.engine import (
 )
 from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.store import MemoryStore, Shelf
+from street_lamp import Lamp, Light, Switched, lamp
 
 pytestmark = pytest.mark.anyio
-
-
-class Light(State):
-    """A lamp's states."""
-
-    OFF = "Off"
-    ON = "On"
-
-
-class Lamp(Record, frozen=True):
-    """A lamp."""
-
-    state: Light = Light.OFF
-
-
-class Switched(Event, frozen=True):
-    """The switch was pressed."""
 
 
 class Rung(Event, frozen=True):
@@ -84,11 +66,6 @@ def stay(lamp: Lamp, _event: Rung) -> Step[Lamp, Never]:
 def burn(_lamp: Lamp) -> Burn:
     """Return the work of a lamp that is on."""
     return Burn()
-
-
-def lamp(*more: Any, action: Any = None, **parts: Any) -> Machine[Lamp]:
-    """Return a lamp that can be switched on, with these parts."""
-    return Machine("lamp", Lamp(), rows=(row(Light.OFF, Switched, Light.ON, action), *more), final={Light.ON}, **parts)
 
 
 PLAIN = lamp()
