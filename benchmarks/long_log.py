@@ -159,12 +159,12 @@ def refold(path: Path) -> float:
         return count / (thread_time() - start)
 
 
-def measure(lengths: tuple[tuple[int, int], ...] = LENGTHS) -> Report:
-    """Measure and report."""
-    with tempfile.TemporaryDirectory(dir=".") as folder:
-        logs = []
+def measure(folder: Path, lengths: tuple[tuple[int, int], ...] = LENGTHS) -> Report:
+    """Measure and report; the logs are in a folder of their own within this one, until the end."""
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        logs: list[Path] = []
         for entries, tasks in lengths:
-            logs.append(Path(folder) / f"{entries}.db")
+            logs.append(Path(own) / f"{entries}.db")
             anyio.run(make, logs[-1], entries, tasks)
         return _report(logs)
 
