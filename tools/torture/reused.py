@@ -2,7 +2,8 @@
 
 It is the first process of its namespace. Sessions of a fleet are begun, and all processes of the fleet are killed.
 Then a *bystander* takes each pid that the fleet has recorded: of shims, agents and commands. The fleet is run again to
-its end. Standard input has the folder, so that no bystander has it in its command line. The output is JSON: the number of taken pids, the exit codes, and the bystanders that did not live.
+its end. Standard input has the folder, so that no bystander has it in its command line. The output is JSON: the number
+of taken pids, the exit codes, and what is wrong.
 """
 
 import json
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import anyio
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "tests" / "support")]
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
 import fuse
 from kills import Trial
@@ -63,9 +64,8 @@ def of_functions(folder: Path) -> list[str]:
         process.kill()
     assert dead is not None
     assert take(dead.pid)
-    wrong = [
-        f"{each.__name__} was sent" for each in (signal_if_ours, signal_group_if_ours) if each(dead, signal.SIGKILL)
-    ]
+    both = (signal_if_ours, signal_group_if_ours)
+    wrong = [f"{each.__name__} has sent a signal" for each in both if each(dead, signal.SIGKILL)]
     anyio.run(record.end_left_over)
     return [*wrong, *([] if lives(dead.pid) else ["the bystander of the functions is dead"])]
 
