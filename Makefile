@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all agents agents-all test-agents test-agents-all agents-demo campaigns campaigns-short torture soak mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
+.PHONY: help demo test test-all agents agents-all test-agents test-agents-all agents-demo campaigns campaigns-short torture soak simulate-engine mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 ALWAYS := not campaign and not agents and not all_agents
@@ -56,6 +56,11 @@ torture: .venv/.has-test ## lose power, break disks, kill processes, reuse pids,
 
 soak: .venv/.has-runtime ## simulate seed after seed until stopped, and keep what is found in soak/ (TARGET=fleet-20x200, ARGS='--jobs 1')
 	$(BIN)/lifefold simulate $(TARGET) --soak soak --jobs 2 $(ARGS)
+
+simulate-engine: .venv/.has-runtime ## simulate the real engine with thousands of seeds (half an hour; ARGS='--seeds 100')
+	$(BIN)/lifefold simulate session --engine --seeds 2000 --hours 1 --jobs 2 $(ARGS)
+	$(BIN)/lifefold simulate fleet-2x3 --engine --seeds 2000 --hours 3 --jobs 2 $(ARGS)
+	$(BIN)/lifefold simulate fleet-mixed --engine --seeds 200 --hours 2 --jobs 2 $(ARGS)
 
 mutants: .venv/.has-test ## try every mutant of the lifecycles and of the fleet's rules (some hours), and write docs/mutants.md
 	$(PYTEST) tests/mutants/every_mutant.py tests/mutants/every_fleet_mutant.py tests/mutants/every_simulated_mutant.py $(ARGS); found=$$?; $(BIN)/python docs/write_mutants.py && exit $$found
