@@ -123,7 +123,7 @@ class SqliteStore:
         lock = take_lock(path)
         try:
             must_be_free(path)
-            drop_anchor(path)
+            of_disk(path, partial(drop_anchor, path))
             of_disk(path, partial(write_new, path, meta))
             return cls._writing(path, lock, patient=True)
         except BaseException:
