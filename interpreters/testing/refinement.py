@@ -37,6 +37,7 @@ from lifefold.core.kernel import (
     World,
     written,
 )
+from lifefold.core.kernel.entity import ENGINE
 from lifefold.core.kernel.environment import possible_of
 from lifefold.effects import Effect
 from lifefold.interpreters.store import Entry
@@ -98,6 +99,8 @@ class _Model:
         self._effects: Final[dict[tuple[str, int, int], Effect]] = {}
         self._before_recovery_ms = 0
         self._recovers = False
+        self._of_engine = 0
+        """The number of entries about the log itself."""
 
     def take(self, entry: Entry) -> tuple[Envelope | None, str]:
         """Take a step, or return why the entry is none."""
@@ -106,9 +109,11 @@ class _Model:
             envelope = self._codec.decode(name, entry.envelope)
         except UnreadableEntry as error:
             return None, str(error)
+        if name == ENGINE:
+            return envelope, self._about_the_log(entry, envelope)
         given = Input(name, envelope)
         before = self._world.aggregate(name)
-        why = self._out_of_turn(entry, envelope) or self._impossible(given)
+        why = self._out_of_turn(entry, envelope, before.version + 1) or self._impossible(given)
         if why:
             return envelope, why
         outcome = self._world.outcome(given)
@@ -121,8 +126,14 @@ class _Model:
         self._effects.update(((name, version, index), each.effect) for index, each in enumerate(outcome.effects))
         return envelope, ""
 
-    def _out_of_turn(self, entry: Entry, envelope: Envelope) -> str:
-        follows = self._world.aggregate(entry.stream).version + 1
+    def _about_the_log(self, entry: Entry, envelope: Envelope) -> str:
+        """Take an entry about the log itself: it changes no aggregate."""
+        why = self._out_of_turn(entry, envelope, self._of_engine + 1)
+        self._of_engine = entry.version
+        self._world = self._world.later(envelope.at_ms)
+        return why
+
+    def _out_of_turn(self, entry: Entry, envelope: Envelope, follows: int) -> str:
         if entry.version != follows:
             return f"its version is {entry.version}, and {follows} comes next"
         if envelope.at_ms < self._world.now_ms:

@@ -14,6 +14,7 @@ import anyio
 import pytest
 
 from lifefold.core.fleet import system
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import SqliteStore, StoreError
 from lifefold.interpreters.testing.refinement import ForeignEntry, foreign_entry
 
@@ -38,13 +39,17 @@ _places: Final[WeakSet[Place]] = WeakSet()
 
 
 def foreign_in(log: Path) -> ForeignEntry | None:
-    """Return the first entry of the log of a fleet that is no step of the model; None if the log cannot be opened."""
+    """Return the first entry of the log of a fleet that is no step of the model.
+
+    Return None for a log that cannot be opened, and for one that other rules have written: their model is another one.
+    """
     try:
         with SqliteStore.peek(log) as store:
             entries = anyio.run(store.read)
     except StoreError:
         return None
-    return foreign_entry(system, entries)
+    is_of_others = any(each.rules not in {"", rules_version(system)} for each in entries)
+    return None if is_of_others else foreign_entry(system, entries)
 
 
 class RecordedRuns:

@@ -183,6 +183,18 @@ def test_a_message_is_received_once_and_as_it_was_sent() -> None:
     assert other.why == "message 1 of kiln/a is another one"
 
 
+def test_an_entry_about_the_log_itself_changes_nothing() -> None:
+    """It has its place in its own stream, and its time."""
+    ledger = Ledger(kiln.system)
+    opened = [taken(ledger, Input(*each)) for each in kiln.opened(START_MS)]
+    ledger.rules = "others"
+    log = [*opened, ledger.change_rules(START_MS + 5).entry]
+    assert is_behaviour(kiln.system, log)
+    late = foreign_entry(kiln.system, [*log, log[-1]])
+    assert late is not None
+    assert late.why == "its version is 1, and 2 comes next"
+
+
 def test_a_quarantine_and_a_release_are_in_the_model() -> None:
     """The engine gives the one and an operator the other, and the rules know when."""
     stopped = Envelope("kiln", EntityQuarantined("it smokes"), START_MS + 20, "engine")
