@@ -128,7 +128,7 @@ class Codec:
     def decode(self, aggregate: str, data: bytes, *, is_past: bool = False) -> Envelope:
         """Return the envelope that was encoded for this aggregate. Raises ``UnreadableEntry``.
 
-        An input of the past, which a log has accepted, may be of older rules: upcasters apply to it, and an event that
+        An input of the past, which a log has accepted, may be of older rules. Upcasters apply to it, and an event that
         no machine knows any more is a ``ForgottenEvent``.
         """
         try:
@@ -137,7 +137,7 @@ class Codec:
                 event = self.event(kind, wire.entity, wire.event)
             else:
                 event = self._event(kind, wire.entity, wire.event, is_past=is_past)
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, RecursionError) as error:
             message = f"{aggregate}: this version of lifefold cannot read the entry {bytes(data)[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
         slot = self.slot(kind, wire.entity, wire.slot) if is_past and wire.slot else wire.slot

@@ -148,10 +148,9 @@ class Ledger:
         if isinstance(reaction, Refusal):
             return reaction
         outcome = written(before, envelope, reaction)
-        self._take(name, envelope, reaction)
         version, wire = reaction.aggregate.version, encode(envelope)
         entry = Entry(name, version, envelope.at_ms, envelope.key, wire, outcome, self.rules)
-        self._count(entry)
+        self._take(entry, reaction.aggregate)
         return Decision(envelope, entry, reaction)
 
     @property
@@ -169,16 +168,8 @@ class Ledger:
     def _seam(self, envelope: Envelope, entry: Entry) -> Decision:
         """Take an entry about the log itself: it changes no aggregate."""
         self.of_engine = entry.version
-        self.last_ms = max(self.last_ms, envelope.at_ms)
-        self._count(entry)
+        self._take(entry)
         return Decision(envelope, entry, Reaction(Aggregate(ENGINE, entry.version)))
-
-    def _count(self, entry: Entry) -> None:
-        self.entries += 1
-        if self._older:
-            self._older -= 1
-        else:
-            self.newest_rules = entry.rules
 
     def fold(self, entries: Iterable[Entry]) -> Iterator[Decision]:
         """Fold the entries of a log, one by one. Raises ``LogMismatchError`` where an entry cannot be read."""
@@ -215,8 +206,7 @@ class Ledger:
         except UnreadableEntry as error:
             message = f"{_where(entry)}: {error}"
             raise LogMismatchError(message) from error
-        self._take(name, envelope, reaction)
-        self._count(entry)
+        self._take(entry, reaction.aggregate)
         return Decision(envelope, entry, reaction)
 
     def _decided_again(self, entry: Entry) -> Decision:
@@ -252,12 +242,18 @@ class Ledger:
             message = f"{_where(entry)}: the entry before it is missing"
             raise LogMismatchError(message)
 
-    def _take(self, name: str, envelope: Envelope, reaction: Reaction) -> None:
-        """Make a decision the present state."""
-        self.aggregates[name] = reaction.aggregate
-        self.last_ms = max(self.last_ms, envelope.at_ms)
-        if envelope.key:
-            self._keys.add((name, envelope.key))
+    def _take(self, entry: Entry, became: Aggregate | None = None) -> None:
+        """Count an entry, and make its aggregate the present one; an entry about the log itself has none."""
+        if became is not None:
+            self.aggregates[entry.stream] = became
+        self.last_ms = max(self.last_ms, entry.at_ms)
+        if entry.key:
+            self._keys.add((entry.stream, entry.key))
+        self.entries += 1
+        if self._older:
+            self._older -= 1
+        else:
+            self.newest_rules = entry.rules
 
     def record(self, name: str, ref: str) -> Any:
         """Return the record of an entity. Raises ``KeyError`` if there is none."""

@@ -20,26 +20,23 @@ class EngineLife:
         self.store: Final = store
         self.handlers: Final = handlers
         self.engine: Engine | None = None
-        """The engine, as soon as it has loaded the log and accepts inputs."""
+        """The engine, as soon as it accepts inputs."""
         self.main: NumberedTask | None = None
         self._stops = False
 
-    def start(self, make: Callable[[], Engine], resumed: Callable[[Engine], None]) -> None:
-        """Let an engine load the log and run. It is made inside of the loop. ``resumed`` gives it its first inputs."""
-        self.main = self.loop.create_task(self._run(make, resumed))
+    def start(self, make: Callable[[], Engine], begun: Callable[[Engine], None]) -> None:
+        """Let an engine load the log and run. It is made inside of the loop. ``begun`` gives it its first inputs."""
+        self.main = self.loop.create_task(self._run(make, begun))
 
-    async def _run(self, make: Callable[[], Engine], resumed: Callable[[Engine], None]) -> None:
-        engine = make()
-        await engine.load()
-        engine.resume()
-        self.engine = engine
-        resumed(engine)
+    async def _run(self, make: Callable[[], Engine], begun: Callable[[Engine], None]) -> None:
+        engine = self.engine = make()
+        begun(engine)
         await engine.run(until=lambda _: self._stops)
 
     @property
     def is_at_work(self) -> bool:
         """Whether the engine decides on inputs: it has begun, and was not asked to stop."""
-        return self.engine is not None and not self._stops
+        return self.engine is not None and not self._stops and not self.engine.has_ended
 
     @property
     def is_dead(self) -> bool:

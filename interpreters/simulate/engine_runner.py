@@ -146,7 +146,7 @@ class EngineRunner:
             lambda: make(
                 self.system, live.store, live.handlers.interpreter(), clock=live.clock, observer=self._observe
             ),
-            self._resumed,
+            self._begun,
         )
         self._touch()
 
@@ -168,7 +168,7 @@ class EngineRunner:
             return None
         return Random(self._chance.choices.any_way(("order", self.life), ORDERS))  # noqa: S311 - to be repeatable
 
-    def _resumed(self, engine: Engine) -> None:
+    def _begun(self, engine: Engine) -> None:
         """Give an engine the openings that the log does not have, and the inputs without an answer."""
         for name, envelope in self.opening:
             if name not in self.aggregates:

@@ -70,7 +70,10 @@ OF_ENGINE: Final = (
 
 NAMES: Final = tuple(each.name for each in SHIPPED)
 
-ALL_NAMES: Final = tuple(dict.fromkeys((*NAMES, *(each.name for each in OF_ENGINE))))
+ONLY_OF_ENGINE: Final = frozenset(each.name for each in OF_ENGINE) - {*NAMES}
+"""The names of the faults that only a real engine meets."""
+
+ALL_NAMES: Final = (*NAMES, *(each.name for each in OF_ENGINE if each.name in ONLY_OF_ENGINE))
 """The names of all faults, also of those that only a real engine meets."""
 
 ACTED: Final = ("fails", "exits early", "hangs", "floods", "rambles", "hasty")
@@ -83,6 +86,11 @@ DEADLY: Final = (
 )  # fmt: skip
 """The faults that end a runner, each at a point of its work."""
 
+
+DEADLY_TO_ENGINE: Final = (
+    *(each for each in DEADLY if each in _ON_ENGINE), "killed between awaits", "unsure write", "fenced",
+)  # fmt: skip
+"""The faults that end a real engine."""
 
 SWARM: Final = (0.0, 0.0, 0.0, 1.0, 1.0, 4.0)
 """The factors of the rates in a run: half of the faults do not occur, and some very often."""

@@ -1,4 +1,4 @@
-"""The witness of an engine: what it has promised to do, and what it has done.
+"""The witness of an engine: what it has to do, and what it has done.
 
 The witness sees every durable entry, every call of a handler, every record of performed effects and every answer to a
 caller. It knows nothing of the engine's insides. Each guarantee below is checked at the moment it could first be

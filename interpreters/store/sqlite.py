@@ -123,7 +123,7 @@ class SqliteStore:
         lock = take_lock(path)
         try:
             must_be_free(path)
-            drop_anchor(path)
+            of_disk(path, partial(drop_anchor, path))
             of_disk(path, partial(write_new, path, meta))
             return cls._writing(path, lock, patient=True)
         except BaseException:
@@ -188,7 +188,7 @@ class SqliteStore:
         text = self.meta(name)
         try:
             return None if text is None else msgspec.json.decode(text, type=kind)
-        except (msgspec.DecodeError, UnicodeError) as error:
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise damaged(self.path, f"its metadata {name!r} cannot be read: {error}") from error
 
     def newest_rules(self) -> str | None:

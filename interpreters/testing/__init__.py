@@ -18,6 +18,7 @@ from lifefold.interpreters.testing.interpreters import (
     InterpreterConformance,
 )
 from lifefold.interpreters.testing.laws import LawBrokenError, check_laws
+from lifefold.interpreters.testing.refinement import ForeignEntry, foreign_entry, is_behaviour
 from lifefold.interpreters.testing.run import OpeningRefusedError
 from lifefold.interpreters.testing.stores import STORE_CHECKS, Log, StoreCheck, StoreConformance
 from lifefold.interpreters.testing.strategies import events, systems, traces
@@ -34,6 +35,7 @@ __all__ = [
     "Bench",
     "EvolutionError",
     "Example",
+    "ForeignEntry",
     "Harness",
     "InterpreterCheck",
     "InterpreterConformance",
@@ -49,6 +51,8 @@ __all__ = [
     "check_evolution",
     "check_laws",
     "events",
+    "foreign_entry",
+    "is_behaviour",
     "systems",
     "traces",
 ]

@@ -30,7 +30,7 @@ def test_the_engine_keeps_its_guarantees_and_meets_every_fault() -> None:
         points |= {name[1] for name in run.deviations if name[0] == "killed between awaits"}
         again += run.counts.again
     assert {each.name for each in OF_ENGINE} - set(struck) == {"fails"}  # a firing has one end only
-    assert len(points) > SEEDS
+    assert len(points) > SEEDS // 2
     assert again > SEEDS // 5
 
 
