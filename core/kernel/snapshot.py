@@ -9,7 +9,6 @@ attempts of running activities. A snapshot of other types is useless: its ``form
 """
 
 import re
-import sys
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -143,8 +142,8 @@ class Snapshots:
 
     @cached_property
     def form(self) -> str:
-        """The types of all records, events, activities and views as a digest, and the version of Python."""
-        lines = [f"python {sys.version_info[:2]}"]
+        """A digest of the types of all records, events, activities and views, and of the code that folds views."""
+        lines: list[str] = []
         for kind, of in self._system.aggregates.items():
             for machine in of.machines.values():
                 lines.append(f"{kind} {machine.name}: {', '.join(map(str, machine.states))}")

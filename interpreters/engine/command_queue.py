@@ -57,8 +57,7 @@ class CommandQueue:
             while len(answers) < len(numbers):
                 if not self._store.is_written():
                     await self._decide(self._store.path)
-                stored = await self._store.commands(unanswered=False)
-                answers = {each.id: each.answer for each in stored if each.id in numbers and each.answer is not None}
+                answers = await self._store.answers(numbers)
                 if len(answers) < len(numbers):
                     await anyio.sleep(PAUSE_S)
         return [answers.get(number) for number in numbers]

@@ -286,6 +286,16 @@ class SqliteStore:
 
         return await self._in_turn(found, is_small=True)
 
+    async def answers(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the answers to these operator commands, by number, without those that have none yet."""
+        query = "SELECT CAST(answer AS TEXT) FROM posts WHERE id = ? AND answer IS NOT NULL"
+
+        def found() -> dict[int, str]:
+            rows = ((number, self._connection.execute(query, (number,)).fetchone()) for number in numbers)
+            return {number: row[0] for number, row in rows if row is not None}
+
+        return await self._in_turn(found)
+
     async def look(self) -> None:
         """Continue in a copy if the log is no longer at its path; ``append`` and ``commands`` do that too."""
         await self._in_turn(self._look)

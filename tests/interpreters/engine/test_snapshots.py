@@ -77,8 +77,8 @@ async def written(store: MemoryStore | SqliteStore, decisions: Iterable[Decision
     for position, decision in enumerate(decisions):
         snapshot = None
         if position in points:
-            busy = points[position]
-            snapshot = taker.taken(lambda name, busy=busy: name not in busy, lambda _: ())
+            quiet = {name for name in ledger.aggregates if name not in points[position]}
+            snapshot = taker.taken(quiet.__contains__, lambda _: ())
         await store.append(Batch((decision.entry,), snapshot=snapshot))
         list(ledger.fold([decision.entry]))
         taker.note(decision)
