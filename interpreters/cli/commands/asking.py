@@ -133,7 +133,7 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
     return {
         "fleet": seen.store.meta("fleet"),
         "log": str(seen.store.path),
-        "at": None if seen.store.past is None else {"seq": seen.store.past[0], "at_ms": seen.store.past[1]},
+        **_moment(seen.store),
         "runner": _runner(seen),
         "is_over": seen.is_over,
         "change": {"number": seen.changed[0], "since_ms": seen.changed[1]},
@@ -155,6 +155,11 @@ def _looks(seen: _Seen, agent: AgentStatus, evidence: Evidence | None) -> Looks 
     if seen.store.past is not None:
         return None
     return looks(agent, evidence, logs.now_ms(seen.store), runs=seen.runs)
+
+
+def _moment(store: SqliteStore) -> dict[str, Any]:
+    """Return of which moment a status of the past is; nothing for the present."""
+    return {} if store.past is None else {"at": {"seq": store.past[0], "at_ms": store.past[1]}}
 
 
 def _runner(seen: _Seen) -> str:
