@@ -8,9 +8,9 @@ It shows three things:
 
     lifefold check examples.paced:fleet --commands 1
     python -m examples.paced fleet.toml fleet.log.db
+    lifefold log examples.paced:resting fleet.log.db
 
-The command line reads logs with the rules that lifefold ships. To read a log with this state, use ``Ledger(system)`` in
-Python.
+Without ``examples.paced:resting`` the command line reads logs with the rules that lifefold ships.
 """
 
 import sys

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from unittest import SkipTest
 
-from lifefold.core.kernel import ActivityEnded, Cause, Envelope, Machine, SystemStep, TimerFired
+from lifefold.core.kernel import ActivityEnded, Aggregate, Cause, Envelope, Machine, SystemStep, TimerFired
 from lifefold.interpreters.certificates.source import Names, Unwritable
 from lifefold.interpreters.check.checking import NEVER_STUCK
 from lifefold.interpreters.replay import Replay
@@ -47,7 +47,9 @@ def emitted(checked: Sequence[tuple[Target, Report]], command: str = "check") ->
         return "", tuple(without)
     first = f'{head(command)}: traces on which a property is broken. Fails until they are fixed."""'
     begins = [line for target, _ in checked if target.begin is not None for line in begin_lines(target, names)]
-    return "\n".join([first, "", *names.lines(), "", *begins, *tests.values(), ""]), tuple(without)
+    return "\n".join([first, "", *names.lines(), "", *begins, *([""] if begins else []), *tests.values(), ""]), tuple(
+        without
+    )
 
 
 def emitted_run(target: Target, steps: Sequence[SystemStep], about: str, command: str) -> str:
@@ -78,12 +80,30 @@ def begin_lines(target: Target, names: Names) -> Iterator[str]:
         return
     yield f"{BEGIN} = {names.of('lifefold.core.kernel', 'World')}("
     yield f"    {_system(target, names)},"
-    for parts in (begin.aggregates, begin.in_flight):
-        yield "    {"
-        yield from (f"        {names.expression(key)}: {names.expression(each)}," for key, each in parts.items())
-        yield "    },"
+    yield "    {"
+    for name, aggregate in begin.aggregates.items():
+        yield from _aggregate(name, aggregate, names)
+    yield "    },"
+    in_flight = (f"{names.expression(key)}: {names.expression(each)}" for key, each in begin.in_flight.items())
+    yield from ("    {", *(f"        {each}," for each in in_flight), "    },") if begin.in_flight else ("    {},",)
     yield f"    {begin.now_ms:_},"
     yield ")"
+
+
+def _aggregate(name: str, of: Aggregate, names: Names) -> Iterator[str]:
+    """Yield the lines of an aggregate: one for each entity, one for each other part that it has."""
+    maps = names.of("lifefold.core.kernel", "PersistentMap")
+    yield f"        {names.expression(name)}: {names.of('lifefold.core.kernel', 'Aggregate')}("
+    yield f"            {names.expression(name)},"
+    yield f"            {of.version},"
+    yield f"            {maps}({{"
+    for ref, entity in of.entities.items():
+        yield f"                {names.expression(ref)}: {names.expression(entity)},"
+    yield "            }),"
+    for part in ("views", "sent", "received", "quarantined"):
+        if value := getattr(of, part):
+            yield f"            {part}={names.expression(value)},"
+    yield "        ),"
 
 
 def _system(target: Target, names: Names) -> str:

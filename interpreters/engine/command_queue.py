@@ -18,6 +18,7 @@ from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.engine.ledger import Ledger
 from lifefold.interpreters.engine.log_writer import Accepted, LogWriter
 from lifefold.interpreters.engine.seam import Undone, must_suit
+from lifefold.interpreters.engine.snapshots import load
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Busy, Locked, SqliteStore
 
@@ -70,8 +71,9 @@ class CommandQueue:
 
     async def _folded(self, ledger: Ledger, store: SqliteStore) -> Undone:
         """Fold a log into a ledger, and return what the log owes."""
-        undone = Undone(await store.performed())
-        for decision in ledger.fold(await store.read()):
+        undone, loaded = Undone(await store.performed()), await load(ledger, store)
+        undone.untold.update(((sender, tell.aggregate, tell.ordinal), tell) for sender, tell in loaded.untold)
+        for decision in ledger.fold(loaded.entries):
             undone.observe(decision)
         return undone
 

@@ -3,11 +3,16 @@
 import re
 from collections.abc import Container
 from itertools import chain, count
+from typing import Final
 
 
 def head(command: str) -> str:
     """Return the beginning of a file that this command has written."""
-    return f'"""Written by lifefold {command} --emit-test'
+    return f'"""Written by lifefold {command} {_OPTIONS.get(command, "--emit-test")}'
+
+
+_OPTIONS: Final = {"fork": "--pytest"}
+"""The option that writes a test, where it has another name."""
 
 
 def is_written_by(command: str, text: bytes) -> bool:

@@ -10,10 +10,13 @@ from lifefold.interpreters.store.protocol import (
     EventStore,
     Fenced,
     Full,
+    Snapshot,
+    SnapshotPart,
     StoredCommand,
     StoreError,
     VersionConflict,
 )
+from lifefold.interpreters.store.snapshot import Resumption, SnapshotPlace, SnapshotStore
 from lifefold.interpreters.store.sqlite import SqliteStore
 
 __all__ = [
@@ -28,7 +31,12 @@ __all__ = [
     "Locked",
     "MemoryStore",
     "NotAStore",
+    "Resumption",
     "Shelf",
+    "Snapshot",
+    "SnapshotPart",
+    "SnapshotPlace",
+    "SnapshotStore",
     "SqliteStore",
     "StoreError",
     "StoredCommand",

@@ -12,6 +12,18 @@ from lifefold.interpreters.store.permissions import make_private_file
 from lifefold.interpreters.store.place import flush_folder
 from lifefold.interpreters.store.protocol import StoreError
 
+_SNAPSHOTS: Final = (
+    "CREATE TABLE IF NOT EXISTS snapshots (\n"
+    "    stream TEXT NOT NULL,\n"
+    "    ref TEXT NOT NULL,\n"
+    "    version INTEGER NOT NULL,\n"
+    "    is_live INTEGER NOT NULL,\n"
+    "    data BLOB NOT NULL,\n"
+    "    checksum INTEGER NOT NULL,\n"
+    "    PRIMARY KEY (stream, ref)\n"
+    ") WITHOUT ROWID;\n"
+)
+
 _SCHEMA: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;\n"
     "CREATE TABLE entries (\n"
@@ -40,7 +52,7 @@ def write_schema(path: Path, meta: Mapping[str, str]) -> None:
     make_private_file(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};")
-        connection.executescript(_SCHEMA)
+        connection.executescript(_SCHEMA + _SNAPSHOTS)
         connection.executemany("INSERT INTO meta VALUES (?, ?)", {**meta, "digest": digest_of_meta(meta)}.items())
 
 
@@ -50,6 +62,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     try:
         if version_of(connection) == WITHOUT_RULES:
             connection.execute("ALTER TABLE entries ADD COLUMN rules TEXT NOT NULL DEFAULT ''")
+            connection.execute(_SNAPSHOTS)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
     except BaseException:

@@ -41,8 +41,10 @@ def check_evolution(of: Machine[Any] | System, old_logs: Iterable[OldLog]) -> No
     """Check that each old log folds, that these rules can go on with it, and that what is read is stable.
 
     The present state must suit the tables and the properties. Each input that is possible next must be decided: it may
-    be refused, but no rule may raise. What is read must be the same after it is written and read again. Raises
-    ``EvolutionError``; ``TypeError`` for anything else than a machine or a system.
+    be refused, but no rule may raise. What is read must be the same after it is written and read again. The inputs are
+    the examples of the events, so an event without defaults needs ``examples``.
+
+    Raises ``EvolutionError``; ``TypeError`` for anything else than a machine or a system.
 
     >>> from lifefold.core.fleet.board import intake
     >>> from lifefold.interpreters.testing import check_evolution

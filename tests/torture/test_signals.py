@@ -1,5 +1,7 @@
 """No signal reaches a process whose identity is not proven, also when the kernel reuses pids."""
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,38 @@ from signals import judge, read
 BEGINS = "begin {pid} {pid} 0 0 R 1 {pid} {start} python+-I+/x/{program}\n"
 RUNNER = BEGINS.format(pid=10, start=100, program="tortured_runner.py")
 SHIM = BEGINS.format(pid=20, start=200, program="shim/__main__.py")
+
+
+SENDERS = {
+    "processes/identity.py": "through a pidfd, after the identity was compared; without pidfds right after that",
+    "processes/command.py": "to the group of a child that is not reaped",
+    "processes/session_process.py": "to a child that is not reaped: a shim that has not begun",
+    "processes/shim/agent.py": "to children that are not reaped, and to the group of one",
+    "campaign/campaign.py": "to child processes of a simulation, by their handles",
+    "cli/desk_beside.py": "to a child, by its handle",
+}
+"""The files that send signals, each with its proof."""
+
+NAMES = {"kill", "killpg", "pidfd_send_signal", "send_signal", "terminate"}
+OWN = {"process.kill"}
+"""Calls of ``SessionProcess.kill``, which is an order to a shim."""
+
+
+def sending(tree: ast.AST) -> Iterator[str]:
+    """Yield the calls that send signals."""
+    for node in ast.walk(tree):
+        called = node.func if isinstance(node, ast.Call) else None
+        passed = node.args if isinstance(node, ast.Call) else []  # such as a function that is called quietly
+        for each in filter(None, (called, *passed)):
+            if isinstance(each, ast.Attribute) and each.attr in NAMES and ast.unparse(each) not in OWN:
+                yield ast.unparse(each)
+
+
+def test_only_files_with_a_proof_send_signals() -> None:
+    """A new place needs a proof, and a line here."""
+    root = Path(__file__).parents[2] / "interpreters"
+    found = {file for file in root.rglob("*.py") if [*sending(ast.parse(file.read_text()))]}
+    assert {str(file.relative_to(root)) for file in found} == SENDERS.keys()
 
 
 def judged(tmp_path: Path, *lines: str) -> tuple[dict[str, int], int]:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-HERE: Final = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "support")]
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
-from disk import DiskCampaign  # noqa: E402 - the path is set above
-from fuzz import FuzzCampaign  # noqa: E402
-from kills import KillCampaign  # noqa: E402
-from power import PowerCampaign  # noqa: E402
-from reuse import ReuseCampaign  # noqa: E402
-from trials import FOLDER, Campaign, Result, go_on, kept  # noqa: E402
+from disk import DiskCampaign
+from fuzz import FuzzCampaign, GuidedCampaign
+from kills import KillCampaign
+from power import PowerCampaign
+from results_page import NAMES, PAGE, with_results
+from reuse import ReuseCampaign
+from trials import FOLDER, Campaign, Result, go_on, kept
 
 CAMPAIGNS: Final[Mapping[str, tuple[Callable[[], Campaign], int]]] = {
     "power": (PowerCampaign, 1_000),
@@ -26,6 +26,7 @@ CAMPAIGNS: Final[Mapping[str, tuple[Callable[[], Campaign], int]]] = {
     "kills": (KillCampaign, 1_000),
     "signals": (ReuseCampaign, 20),
     "fuzz": (FuzzCampaign, 100_000),
+    "guided": (GuidedCampaign, 20),
 }
 """By name: the campaign, and its number of trials."""
 
@@ -71,6 +72,8 @@ def main() -> int:
             return 130
         show(result)
         found = found or bool(result.wrong)
+        if given.results == FOLDER:
+            PAGE.write_text(with_results(PAGE.read_text(), map(kept, NAMES)))
     return int(found)
 
 

@@ -51,11 +51,8 @@ def _passed(file: Path) -> int:
 
 def strike(folder: Path, victim: str) -> None:
     """Kill the processes of a kind that work for the fleet in a folder; this process last."""
-    ours = [
-        pid
-        for pid in (int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
-        if _is_of(pid, folder)
-    ]
+    every = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
+    ours = [pid for pid in every if _is_of(pid, folder)]
     if record := os.environ.get("TORTURE_SIGNALS"):  # later signals of this process are the test's
         with Path(record).open("a") as file:
             file.write(f"strike {os.getpid()} 0 0 0 - 0 0 0\n")

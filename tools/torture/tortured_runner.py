@@ -3,10 +3,7 @@
 import sys
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import fuse
 from lifefold.interpreters.cli import app

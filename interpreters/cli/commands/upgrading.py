@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 
 from lifefold.core.fleet import system as fleet
-from lifefold.core.kernel import System
+from lifefold.core.kernel import ENGINE, System
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.engine import Ledger, LogMismatchError, LogWriter, WallClock
 from lifefold.interpreters.engine.seam import Undone, must_suit
@@ -36,6 +36,8 @@ def upgrade(arguments: Namespace) -> int:
 def _named(names: list[str]) -> tuple[System, Path]:
     """Return the system and the log that a command names: a log of a fleet, or ``PROGRAM:system LOG``."""
     *program, log = names
+    if len(program) > 1:
+        raise BadInput(f"upgrade takes one log, and before it at most one system; found {' '.join(names)}")
     if not program:
         if ":" in log and not Path(log).exists():
             raise BadInput(f"{log} needs a log after it: lifefold upgrade {log} LOG")
@@ -52,7 +54,7 @@ def _named(names: list[str]) -> tuple[System, Path]:
 async def _examined(system: System, log: Path) -> Examined:
     with SqliteStore.peek(log) as store:
         entries = await store.read()
-        _must_be_of(system, {each.stream.partition("/")[0] for each in entries})
+        _must_be_of(system, {each.stream.partition("/")[0] for each in entries} - {ENGINE})
         return examined(system, rules_version(system), entries, await store.performed())
 
 

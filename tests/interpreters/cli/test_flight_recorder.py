@@ -3,15 +3,18 @@
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 
+from examples import paced
 from fleet_log import FleetLog
 from lifefold.core.fleet import TaskPlan
 from lifefold.interpreters.cli.app import main
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.store import Batch, SqliteStore
 from lobby import ALLOWED, RUN, Pushed, written
 
 OWN = "lobby:system"
@@ -212,3 +215,19 @@ def test_check_searches_from_the_state_of_a_log(tmp_path: Path, capsys: pytest.C
     assert "door: turned at most twice: broken" in capsys.readouterr().out
     assert main(["check", OWN, str(path), "--certificate", str(tmp_path / "c.json")]) == 2
     assert "a certificate is of the states from an opening" in capsys.readouterr().err
+
+
+def test_the_log_of_an_example_is_read_by_its_own_system(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A fleet with an added state is replayed, verified and told by the system of the example."""
+    path, ledger = tmp_path / "paced.db", Ledger(paced.resting)
+    decisions = [ledger.decide(name, envelope) for name, envelope in paced.fleet[1]]
+    entries = [each.entry for each in decisions if isinstance(each, Decision)]
+    with SqliteStore.create(path, {}) as store:
+        anyio.run(partial(store.append, Batch(entries)))
+    own = "examples.paced:resting"
+    for words in (["verify", own, str(path)], ["replay", own, str(path)], ["log", own, str(path)]):
+        assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "this run was allowed" in said
+    assert "task:T1" in said
+    assert main(["fork", "examples.paced:fleet", str(path), "--steps", "1"]) == 0
