@@ -59,13 +59,14 @@ def fits(connection: sqlite3.Connection, anchor: Anchor) -> bool:
 def keep_anchor(log: Path, connection: sqlite3.Connection, anchor: Anchor) -> None:
     """Write the anchor beside a log, unless one is there that contradicts the log, or no file can be written."""
     with suppress(OSError, sqlite3.Error, UnreadableAnchor):
+        mode = log.stat().st_mode & 0o666  # a reader of the log may read its anchor; a removed log gets none
         known = anchor_beside(log)
         if known == anchor or not anchor.entries or (known is not None and not fits(connection, known)):
             return
         draft = beside(log, f"{END}.new")
         draft.unlink(missing_ok=True)
         make_private_file(draft)
-        draft.chmod(log.stat().st_mode & 0o666)  # who may read the log may read its anchor
+        draft.chmod(mode)
         with draft.open("wb") as file:
             file.write(msgspec.json.encode(_Written(anchor.entries, anchor.link.hex())) + b"\n")
             file.flush()

@@ -76,3 +76,11 @@ def test_a_file_that_is_no_anchor_is_named(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(UnreadableAnchor, match=str(path)):
         read_anchor(path)
+
+
+def test_a_log_that_was_removed_while_it_was_open_gets_no_anchor(made: Path) -> None:
+    """A cleaned fleet leaves nothing behind when its log is closed."""
+    with SqliteStore.open(made):
+        beside(made, ".anchor").unlink()
+        made.unlink()
+    assert [each.name for each in made.parent.iterdir() if "anchor" in each.name] == []
