@@ -99,7 +99,7 @@ class ForgetsMessages(Engine):
     """It does not repeat the messages that no receiver has accepted before a restart."""
 
     def resume(self) -> None:
-        self._untold.clear()
+        self._snapshots.untold.clear()
         super().resume()
 
 
