@@ -60,7 +60,7 @@ class Product:
             (f"session/{number}", Envelope("session", Created(machine.initial), 0)) for number in range(self.sessions)
         ]
         bounds = Bounds(within=self.within, postponed=self.postponed, states=states, memory_mib=memory_mib)
-        return ProductSystem(system, opening, Judge(system), bounds)
+        return ProductSystem(system, tuple(opening), Judge(system), bounds)
 
 
 def first_session(record: session.Session) -> bool:

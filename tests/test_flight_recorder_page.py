@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from test_tutorials import DOCS, blocks, called, lifefold
+from pages import DOCS, blocks, called, lifefold
 
 PAGE = DOCS / "flight-recorder.md"
 

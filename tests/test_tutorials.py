@@ -1,39 +1,15 @@
 """The tutorials work as they stand, and the path of an event names functions that exist."""
 
 import ast
-import os
 import re
 import runpy
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
-BIN = Path(sys.executable).parent
+from pages import DOCS, ROOT, blocks, called, lifefold
+
 OPERATOR = ("-c", "user.name=me", "-c", "user.email=me@example.org")
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    """Return the blocks of one language on a page."""
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-
-
-def called(folder: Path, *argv: str, code: int = 0) -> str:
-    """Run a command in a folder; return what it prints.
-
-    Python keeps no bytecode: it would take a file of the same size, changed within the same second, for the old one.
-    """
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout
-
-
-def lifefold(folder: Path, *argv: str, code: int = 0) -> str:
-    """Run the command line."""
-    return called(folder, str(BIN / "lifefold"), *argv, code=code)
 
 
 def test_the_tutorial_of_a_lifecycle_goes_from_a_broken_property_to_a_replayed_log(tmp_path: Path) -> None:

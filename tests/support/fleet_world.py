@@ -56,7 +56,7 @@ from lifefold.effects import (
     WatchOutput,
 )
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Engine, Interpreter, Ledger
-from lifefold.interpreters.store import Batch, Entry, EventStore
+from lifefold.interpreters.store import Batch, Entry, MemoryStore, SqliteStore
 
 POINTS: Final = ("decided", "persisted", "letting go", "performing", "performed")
 """Where a runner can die: before its batch is written, after that and before any effect of it has left, when some have,
@@ -267,7 +267,7 @@ class Hands:
             self.do("exit", *process, "killed")
 
 
-async def live(store: EventStore, world: World, fuse: Fuse, clock: VirtualClock) -> bool:
+async def live(store: MemoryStore | SqliteStore, world: World, fuse: Fuse, clock: VirtualClock) -> bool:
     """Run one runner's life: True if the fleet's work is done, False if it crashed before."""
     try:
         await _live(store, world, fuse, clock)
@@ -281,7 +281,7 @@ async def live(store: EventStore, world: World, fuse: Fuse, clock: VirtualClock)
     return True
 
 
-async def _live(store: EventStore, world: World, fuse: Fuse, clock: VirtualClock) -> None:
+async def _live(store: MemoryStore | SqliteStore, world: World, fuse: Fuse, clock: VirtualClock) -> None:
     hands = Hands(world, fuse)
     tapped = TappedStore(store)
 

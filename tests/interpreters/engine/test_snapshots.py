@@ -69,6 +69,11 @@ def gathered(ledger: Ledger, loaded: Loaded) -> Gathered:
     return Gathered(ledger.aggregates, taker.untold, account, ledger.last_ms)
 
 
+def no_failures(_aggregate: Aggregate) -> Iterable[Envelope]:
+    """Return no reports of failed handlers."""
+    return ()
+
+
 async def written(store: MemoryStore | SqliteStore, decisions: Iterable[Decision], points: dict[int, set[str]]) -> None:
     """Write decisions to a store, with snapshots of all but some streams before these positions."""
     ledger, account = Ledger(system, rules=RULES), Account()
@@ -78,7 +83,7 @@ async def written(store: MemoryStore | SqliteStore, decisions: Iterable[Decision
         snapshot = None
         if position in points:
             quiet = {name for name in ledger.aggregates if name not in points[position]}
-            snapshot = taker.taken(quiet.__contains__, lambda _: ())
+            snapshot = taker.taken(quiet.__contains__, no_failures)
         await store.append(Batch((decision.entry,), snapshot=snapshot))
         list(ledger.fold([decision.entry]))
         taker.note(decision)

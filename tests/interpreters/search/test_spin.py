@@ -54,7 +54,7 @@ FEW = Bounds(within={"kiln": few_firings}, commands=2)
 
 
 def searched(system: System, opening: Opening, bounds: Bounds) -> tuple[ProductSystem, Graph]:
-    product_system = ProductSystem(system, opening, Judge(system), bounds)
+    product_system = ProductSystem(system, tuple(opening), Judge(system), bounds)
     graph = explore(product_system)
     assert not graph.truncated
     return product_system, graph
@@ -89,7 +89,7 @@ def test_spin_meets_as_many_states_of_agents_side_by_side(count: int, bounds: Bo
 def test_spin_meets_as_many_states_as_the_search_with_bits(tmp_path: Path) -> None:
     """Three agents, all of whose states are bits: as many states, steps, and as far away."""
     system, opening = sessions(3)
-    product_system = ProductSystem(system, opening, Judge(system), Bounds(postponed=0))
+    product_system = ProductSystem(system, tuple(opening), Judge(system), Bounds(postponed=0))
     found = search(product_system)
     assert isinstance(found, Product)
     assert_agrees(product_system, found, tmp_path)

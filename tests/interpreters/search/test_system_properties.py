@@ -47,7 +47,7 @@ def opened() -> list[Any]:
 def seen_states() -> tuple[ProductSystem, list[Any]]:
     """Return a small fleet's house, and all of its states as columns."""
     product_system = ProductSystem(
-        fleet.system, opened(), Judge(fleet.system), SILENT, frozenset({"epoch", "kept", "result"})
+        fleet.system, tuple(opened()), Judge(fleet.system), SILENT, frozenset({"epoch", "kept", "result"})
     )
     graph = explore(product_system)
     assert not graph.truncated
