@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all agents agents-all test-agents test-agents-all agents-demo campaigns campaigns-short soak mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
+.PHONY: help demo test test-all agents agents-all test-agents test-agents-all agents-demo campaigns campaigns-short torture soak simulate-engine mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 ALWAYS := not campaign and not agents and not all_agents
@@ -24,7 +24,7 @@ help: ## list the targets
 demo: .venv/.has-runtime ## run the demonstration
 	@$(BIN)/lifefold demo $(ARGS)
 
-test: .venv/.has-test ## run the tests but the slow ones of tests/slow.txt (about nine minutes)
+test: .venv/.has-test ## run the tests but the slow ones of tests/slow.txt (about six minutes of processor time)
 	$(PYTEST) -m '$(ALWAYS) and not slow' $(ARGS)
 
 test-all: .venv/.has-test ## run the tests, slow ones too
@@ -51,8 +51,16 @@ campaigns: .venv/.has-test ## run the long forms of tests: many examples of each
 campaigns-short: .venv/.has-test ## run each fourth case of the long forms, as the continuous integration does
 	$(PYTEST) -m campaign --campaign-share 4 $(ARGS)
 
+torture: .venv/.has-test ## lose power, break disks, kill processes, reuse pids, change inputs (ARGS='power --trials 50'; all takes hours)
+	$(BIN)/python tools/torture $(ARGS)
+
 soak: .venv/.has-runtime ## simulate seed after seed until stopped, and keep what is found in soak/ (TARGET=fleet-20x200, ARGS='--jobs 1')
 	$(BIN)/lifefold simulate $(TARGET) --soak soak --jobs 2 $(ARGS)
+
+simulate-engine: .venv/.has-runtime ## simulate the real engine with thousands of seeds (half an hour; ARGS='--seeds 100')
+	$(BIN)/lifefold simulate session --engine --seeds 2000 --hours 1 --jobs 2 $(ARGS)
+	$(BIN)/lifefold simulate fleet-2x3 --engine --seeds 2000 --hours 3 --jobs 2 $(ARGS)
+	$(BIN)/lifefold simulate fleet-mixed --engine --seeds 200 --hours 2 --jobs 2 $(ARGS)
 
 mutants: .venv/.has-test ## try every mutant of the lifecycles and of the fleet's rules (some hours), and write docs/mutants.md
 	$(PYTEST) tests/mutants/every_mutant.py tests/mutants/every_fleet_mutant.py tests/mutants/every_simulated_mutant.py $(ARGS); found=$$?; $(BIN)/python docs/write_mutants.py && exit $$found

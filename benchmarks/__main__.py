@@ -12,6 +12,7 @@ from benchmarks import (
     dispatch,
     fold,
     lifecycles,
+    long_log,
     macrosteps,
     reduce,
     runner_beside,
@@ -59,6 +60,7 @@ NAMES = (
     "simulating",
     "desk",
     "runner",
+    "long",
 )
 
 
@@ -66,6 +68,7 @@ def _benchmarks(folder: Path) -> dict[str, Callable[[], Report]]:
     dispatched = partial(dispatch.measure, folder)
     modules = (startup, fold, macrosteps, checking, simulating, desk_pages, runner_beside)
     measures = (reduce.measure, lifecycles.measure, dispatched, *(each.measure for each in modules))
+    measures += (partial(long_log.measure, folder),)
     return dict(zip(NAMES, measures, strict=True))
 
 

@@ -85,10 +85,10 @@ def write_alone(document: Path, host: Table, reports: Iterable[Report]) -> None:
     text, mark, results = document.read_text().partition(BEGIN)
     if not mark:
         raise ValueError(f"{document}: there is no line {BEGIN!r}")
-    machine = "; ".join(f"{name}: {value}" for name, value in host.rows)
+    machine = "\n".join(f"- {name}: {value}" for name, value in host.rows)
     for report in reports:
         head, *rest = markdown(report).split("\n\n")
-        block = "\n\n".join([head, f"Measured by itself. {machine}.", *rest])
+        block = "\n\n".join([head, "Measured by itself:", machine, *rest])
         before, found, after = f"{results}\n".partition(f"\n{head}\n")
         _, next_one, others = after.partition("\n### ")
         results = f"{before.rstrip()}\n\n{block}\n" + (f"\n### {others.rstrip()}\n" if found and next_one else "")

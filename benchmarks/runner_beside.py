@@ -27,7 +27,7 @@ from benchmarks.report import Report, Table, Target
 
 AGENTS = 4
 TASKS = 60
-ROUNDS = 6
+ROUNDS = 4
 PAGES = 10
 PAUSE_S = 0.4
 """The pause of an open page between two looks, as in the script of the pages."""

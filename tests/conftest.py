@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 from campaign_share import OPTION, CampaignShare
+from recorded_runs import RecordedRuns
 from slow_tests import SlowTests, listed
 
 settings.register_profile("short", derandomize=True, deadline=None, max_examples=30, print_blob=True)
@@ -40,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     config.pluginmanager.register(SlowTests(listed()))
     config.pluginmanager.register(CampaignShare(config.option.campaign_share))
+    config.pluginmanager.register(RecordedRuns())
     os.environ["XDG_STATE_HOME"] = state = tempfile.mkdtemp(prefix="lifefold-state-")
     atexit.register(shutil.rmtree, state, ignore_errors=True)
     # One cache of versions of rules for all workers and runs: each test would compute the same one.

@@ -9,11 +9,11 @@ type may contain a set: a codec of such a system cannot be made.
 """
 
 import typing
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import GenericAlias
-from typing import Any, Literal, TypeVar, Union, cast
+from typing import Any, Literal, TypeVar, Union
 
 import msgspec
 from pyrsistent import PMap, PVector, pmap, pvector
@@ -128,7 +128,7 @@ class Codec:
     def decode(self, aggregate: str, data: bytes, *, is_past: bool = False) -> Envelope:
         """Return the envelope that was encoded for this aggregate. Raises ``UnreadableEntry``.
 
-        An input of the past, which a log has accepted, may be of older rules: upcasters apply to it, and an event that
+        An input of the past, which a log has accepted, may be of older rules. Upcasters apply to it, and an event that
         no machine knows any more is a ``ForgottenEvent``.
         """
         try:
@@ -137,8 +137,8 @@ class Codec:
                 event = self.event(kind, wire.entity, wire.event)
             else:
                 event = self._event(kind, wire.entity, wire.event, is_past=is_past)
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
-            message = f"{aggregate}: this version of lifefold cannot read the entry {data[:200]!r}: {error}"
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, RecursionError) as error:
+            message = f"{aggregate}: this version of lifefold cannot read the entry {bytes(data)[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
         slot = self.slot(kind, wire.entity, wire.slot) if is_past and wire.slot else wire.slot
         return Envelope(
@@ -400,21 +400,34 @@ def _activity_decoders(machine: Machine[Any]) -> dict[str, "msgspec.json.Decoder
     }
 
 
-def _must_be_ordered(machine: Machine[Any]) -> None:
+def written_types(machine: Machine[Any]) -> Iterator[str]:
+    """Yield every struct type that the log of a machine can have, with the types and defaults of its fields."""
+    parts = dict.fromkeys(part for _, part in _written(machine) if isinstance(part, type))
+    yield from (_shape(part) for part in parts if issubclass(part, msgspec.Struct))
+
+
+@cache
+def _shape(of: type[msgspec.Struct]) -> str:
+    fields = ", ".join(f"{name}: {_hints(of)[name]!r}" for name in of.__struct_fields__)
+    return f"{of.__module__}.{of.__qualname__}({fields}) {of.__struct_defaults__!r}"
+
+
+@lru_cache(maxsize=1_000)
+def _written(machine: Machine[Any]) -> tuple[tuple[Any, Any], ...]:
+    """Return the types of a machine's record, events, activities and effects, each with all types within it."""
     activities = (span.during.activity for span in machine.spans.values() if isinstance(span.during, Does))
     effects = (effect for row in machine.rows for effect in row.effects)
-    for kind in (machine.record, *machine.events, *activities, *effects):
-        if (unordered := _unordered(cast("Hashable", kind))) is not None:
-            found = f"machine {machine.name!r}: {kind.__name__} has a {unordered.__name__}"
+    kinds = dict.fromkeys((machine.record, *machine.events, *activities, *effects))
+    return tuple((kind, part) for kind in kinds for part in _parts(kind))
+
+
+def _must_be_ordered(machine: Machine[Any]) -> None:
+    for kind, part in _written(machine):
+        origin = typing.get_origin(part) or part
+        if isinstance(origin, type) and issubclass(origin, AbstractSet):
+            found = f"machine {machine.name!r}: {kind.__name__} has a {origin.__name__}"
             message = f"{found}; its order differs between processes, and a log needs one order: use a tuple"
             raise TypeError(message)
-
-
-@lru_cache(maxsize=4096)  # machines share types, and there are as many codecs of a system as readers of its logs
-def _unordered(kind: Any) -> type | None:
-    """Return a type without an order that is within a type; None if there is none."""
-    origins = (typing.get_origin(part) or part for part in _parts(kind))
-    return next((each for each in origins if isinstance(each, type) and issubclass(each, AbstractSet)), None)
 
 
 def _parts(kind: Any) -> Iterator[Any]:
@@ -430,10 +443,10 @@ def _parts(kind: Any) -> Iterator[Any]:
         yield part
         waiting += [*typing.get_args(part), *filter(None, [typing.get_origin(part)])]
         if isinstance(part, type) and issubclass(part, msgspec.Struct):
-            waiting += _hints(cast("Hashable", part))
+            waiting += _hints(part).values()
 
 
-@lru_cache(maxsize=4096)
-def _hints(kind: Any) -> tuple[Any, ...]:
-    """Return the types of a struct's fields."""
-    return tuple(typing.get_type_hints(kind).values())
+@cache
+def _hints(of: type[msgspec.Struct]) -> Mapping[str, Any]:
+    """Return the types of a struct's fields and class variables."""
+    return typing.get_type_hints(of)

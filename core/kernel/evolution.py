@@ -289,6 +289,11 @@ def problems_of(machine: "Machine[Any]") -> Iterator[str]:
         seen[of, was] = each
 
 
+def old_name(each: Evolved) -> str:
+    """Return the name that a declaration is about."""
+    return _place(each)[1]
+
+
 def _place(each: Evolved) -> tuple[str, str]:
     """Return where a name was used, and the name."""
     match each:

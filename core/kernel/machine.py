@@ -268,7 +268,7 @@ class Machine(Generic[R]):
     def _but(self, **changes: Any) -> "Machine[R]":
         kept: dict[str, Any] = {name: getattr(self, name) for name in _PARTS}
         parts: dict[str, Any] = {**kept, **self._declared, **changes}
-        if not self.evolved:
+        if not self.evolved or "evolved" in changes:
             return Machine(**parts)
         return Machine(**parts | {"evolved": kept_by(Machine(**parts | {"evolved": ()}), self.evolved)})
 

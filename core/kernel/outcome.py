@@ -238,7 +238,7 @@ class Outcomes:
         """Return the written reaction of an aggregate of a type to an input. Raises ``UnreadableEntry``."""
         try:
             return _Reader(of, self._codec, before, envelope, self._decoder.decode(data)).reaction()
-        except (msgspec.DecodeError, UnicodeDecodeError, LookupError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, LookupError, RecursionError) as error:
             message = f"{before.name}: this program cannot read what was decided in the entry {data[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
 

@@ -211,7 +211,8 @@ def _recover(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Ref
     if envelope.entity:
         return _of_all(aggregate, envelope)
     done: list[EntityStep] = []
-    for ref, entity in sorted(aggregate.entities.items()):
+    # Nothing is running in an archived entity.
+    for ref, entity in sorted(aggregate.entities.unarchived().items()):
         machine = of.machine_of(ref)
         if machine is not None and entity.running:
             taken = _advanced(machine, entity, envelope)

@@ -1,9 +1,10 @@
 """Other rules go on with a log: what their tables cannot take, and which of their properties do not hold.
 
 A log keeps what was decided, so it folds without the rules that decided. The state that comes of it must suit the rules
-that go on. ``misfits`` names each part of it that they cannot take: an entity in a state that no longer exists, an
-activity or a timer that no table serves, and a pending event, message or effect without a type of today. ``broken``
-names each invariant and each ``always`` property that does not hold. Both are empty if the rules can go on.
+that go on. ``misfits`` names each part of it that they cannot take. Such a part is an entity in a state that no longer
+exists, or an activity or a timer that no table serves. A pending event, message or effect without a type of today is
+one, too. ``broken`` names each invariant and each ``always`` property that does not hold. Both are empty if the rules
+can go on.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -35,10 +35,14 @@ T = TypeVar("T")
 
 
 class View(msgspec.Struct, frozen=True, gc=False):
-    """A value folded over the transitions of an aggregate."""
+    """A value folded over the transitions of an aggregate.
+
+    ``form`` is the type of the value, for snapshots. Aggregates with a view without it have no snapshots.
+    """
 
     initial: Any
     fold: Callable[[Any, Transition], Any]
+    form: Any = None
 
 
 class AggregateType:

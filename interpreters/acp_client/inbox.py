@@ -61,6 +61,6 @@ class Inbox:
         try:
             with file.open("rb") as opened:
                 message = msgspec.json.decode(opened.read(MESSAGE_BYTES), type=Message)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
             return None
         return message if message.number == int(file.stem) else None

@@ -19,9 +19,10 @@ def mcp_config(command: Sequence[str], variables: Sequence[str] = VARIABLES) -> 
     """Return the JSON of ``--mcp-config``: a server that ``command`` starts, such as ``("lifefold",)``.
 
     The variables are named and not written out, as ``${NAME:-}``: the agent program replaces them from its own
-    environment, so no argument of a process has the token.
+    environment, so no argument of a process has the token. ``alwaysLoad``: Claude Code offers the tools to the model at
+    once. Otherwise the model would have to search for them, and would not know that it can ask an operator.
     """
     program, *arguments = command
     environment = {name: f"${{{name}:-}}" for name in variables}
-    server = {"type": "stdio", "command": program, "args": [*arguments, "mcp"], "env": environment}
+    server = {"type": "stdio", "command": program, "args": [*arguments, "mcp"], "env": environment, "alwaysLoad": True}
     return msgspec.json.encode({"mcpServers": {SERVER: server}}).decode()

@@ -8,7 +8,7 @@ import msgspec
 
 from lifefold.core.kernel import START_MS, System
 from lifefold.core.kernel.shown import counted, shown
-from lifefold.interpreters.campaign.campaign import Tally
+from lifefold.interpreters.campaign.campaign import Tally, runner_of
 from lifefold.interpreters.campaign.shrink import shrunk
 from lifefold.interpreters.campaign.stopping import unless_stopped
 from lifefold.interpreters.report.finding import Finding
@@ -16,6 +16,7 @@ from lifefold.interpreters.report.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.search.rule_error import ANSWERED
 from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.faults import Faults
+from lifefold.interpreters.simulate.simulated_runner import RunnerType
 from lifefold.interpreters.simulate.simulation import Found, Limits, Run, simulate
 from lifefold.interpreters.simulate.story import deviation_lines, last_lines, last_steps
 from lifefold.interpreters.targets.simulation_targets import named
@@ -39,6 +40,8 @@ class SeedFinding(Finding, frozen=True):
     seed: int
     run: Run
     limits: Limits
+    on_engine: bool = False
+    """Whether the real engine was simulated."""
 
     def __post_init__(self) -> None:
         """Check the run."""
@@ -95,52 +98,68 @@ class Unshrunk(Finding, frozen=True):
         return iter(())
 
 
-def small(target: Target, seed: int, run: Run, faults: Faults, limits: Limits) -> SeedFinding:
+def small(  # noqa: PLR0913 - a run, and what it was made with
+    target: Target, seed: int, run: Run, faults: Faults, limits: Limits, *, on_engine: bool = False
+) -> SeedFinding:
     """Return the smallest run that breaks the same property, in the smallest system that has one.
 
     Smaller systems are tried with the same deviations, and then with seeds.
     """
+    runner = runner_of(on_engine=on_engine)
     for place in target.smaller:
         there = named(place) if isinstance(place, str) else place
-        for each, tried in _tried(there, run, faults, limits):
+        for each, tried in _tried(there, run, faults, limits, runner):
             if _is_same(tried, run):
-                return _least(there, each, tried, limits)
-    return _least(target, seed, run, limits)
+                return _least(there, each, tried, limits, runner)
+    return _least(target, seed, run, limits, runner)
 
 
-def _tried(target: Target, run: Run, faults: Faults, limits: Limits) -> Iterator[tuple[int, Run]]:
-    yield 0, _again(target, run.deviations, limits)
+def _tried(
+    target: Target, run: Run, faults: Faults, limits: Limits, runner: RunnerType | None
+) -> Iterator[tuple[int, Run]]:
+    yield 0, _again(target, run.deviations, limits, runner)
     for seed in range(SEEDS):
-        yield seed, _drawn(target, seed, faults, limits)
+        yield seed, _drawn(target, seed, faults, limits, runner)
 
 
-def _least(target: Target, seed: int, run: Run, limits: Limits) -> SeedFinding:
-    few = shrunk(run.deviations, lambda deviations: _is_same(_again(target, deviations, limits), run))
-    least = _again(target, few, limits)
-    limits = _earlier(target, least, limits)
-    return SeedFinding(target, seed, _again(target, few, limits), limits)
+def _least(target: Target, seed: int, run: Run, limits: Limits, runner: RunnerType | None) -> SeedFinding:
+    few = shrunk(run.deviations, lambda deviations: _is_same(_again(target, deviations, limits, runner), run))
+    least = _again(target, few, limits, runner)
+    limits = _earlier(target, least, limits, runner)
+    return SeedFinding(target, seed, _again(target, few, limits, runner), limits, on_engine=runner is not None)
 
 
-def _earlier(target: Target, run: Run, limits: Limits) -> Limits:
+def _earlier(target: Target, run: Run, limits: Limits, runner: RunnerType | None) -> Limits:
     """Return limits with an earlier healing, if the property breaks all the same: soon after an input."""
     times = list(dict.fromkeys(each.envelope.at_ms - START_MS for each in run.entries))
     for until_ms in times[:: max(1, len(times) // EARLIER)]:
         if 0 <= until_ms < limits.until_ms:
             sooner = msgspec.structs.replace(limits, until_ms=until_ms)
-            if _is_same(_again(target, run.deviations, sooner), run):
+            if _is_same(_again(target, run.deviations, sooner, runner), run):
                 return sooner
     return limits
 
 
-def _again(target: Target, deviations: Mapping[Name, int], limits: Limits) -> Run:
+def _again(target: Target, deviations: Mapping[Name, int], limits: Limits, runner: RunnerType | None) -> Run:
     return simulate(
-        target.subject, opening=target.opening, but=deviations, environment=target.environment, limits=limits
+        target.subject,
+        opening=target.opening,
+        but=deviations,
+        environment=target.environment,
+        limits=limits,
+        runner=runner,
     )
 
 
-def _drawn(target: Target, seed: int, faults: Faults, limits: Limits) -> Run:
+def _drawn(target: Target, seed: int, faults: Faults, limits: Limits, runner: RunnerType | None) -> Run:
     return simulate(
-        target.subject, opening=target.opening, seed=seed, faults=faults, environment=target.environment, limits=limits
+        target.subject,
+        opening=target.opening,
+        seed=seed,
+        faults=faults,
+        environment=target.environment,
+        limits=limits,
+        runner=runner,
     )
 
 
@@ -165,9 +184,11 @@ def first_of_each(
     firsts: dict[tuple[str, ...], int] = {}
     for seed, found in tally.found:
         firsts.setdefault(identity(found), seed)
-    made = (unless_stopped(is_stopped, partial(_made_small, target, seed, faults, limits)) for seed in firsts.values())
+    shrinks = (partial(_made_small, target, seed, tally, faults, limits) for seed in firsts.values())
+    made = (unless_stopped(is_stopped, shrink) for shrink in shrinks)
     return [each for each in made if each is not None]
 
 
-def _made_small(target: Target, seed: int, faults: Faults, limits: Limits) -> SeedFinding:
-    return small(target, seed, _drawn(target, seed, faults, limits), faults, limits)
+def _made_small(target: Target, seed: int, tally: Tally, faults: Faults, limits: Limits) -> SeedFinding:
+    run = _drawn(target, seed, faults, limits, runner_of(on_engine=tally.on_engine))
+    return small(target, seed, run, faults, limits, on_engine=tally.on_engine)

@@ -13,7 +13,7 @@ from lifefold.interpreters.campaign.findings import SeedFinding, Unshrunk, first
 from lifefold.interpreters.report.finding import Finding
 from lifefold.interpreters.report.report import ReportBase
 from lifefold.interpreters.search.used_parts import machines_of
-from lifefold.interpreters.simulate.faults import DEADLY, NAMES, Faults
+from lifefold.interpreters.simulate.faults import DEADLY, DEADLY_TO_ENGINE, NAMES, OF_ENGINE, Faults
 from lifefold.interpreters.simulate.simulation import Limits
 from lifefold.interpreters.targets.simulation_targets import named
 from lifefold.interpreters.targets.target import Target
@@ -87,12 +87,21 @@ def trial(  # noqa: PLR0913 - what may be chosen, each with its name
     tell: Callable[[Tally], None] | None = None,
     stop_at: int | None = None,
     is_stopped: Callable[[], bool] | None = None,
+    on_engine: bool = False,
 ) -> Report:
     """Try a target with these seeds as ``campaign`` does, and shrink the findings. Raises as it does."""
     of = named(target) if isinstance(target, str) else target
     faults, limits = faults or Faults(), limits or Limits()
     tally = campaign(
-        target, seeds, faults=faults, limits=limits, jobs=jobs, tell=tell, stop_at=stop_at, is_stopped=is_stopped
+        target,
+        seeds,
+        faults=faults,
+        limits=limits,
+        jobs=jobs,
+        tell=tell,
+        stop_at=stop_at,
+        is_stopped=is_stopped,
+        on_engine=on_engine,
     )
     return Report(of, tally, tuple(first_of_each(of, tally, faults, limits, is_stopped)))
 
@@ -114,7 +123,7 @@ def speed(tally: Tally) -> str:
 def conclusion(tally: Tally) -> str:
     """Return the conclusion in a few words."""
     if not tally.found:
-        return f"no property is broken in {_seeds(tally)}"
+        return f"no property is broken in {_seeds(tally)}{' on the real engine' if tally.on_engine else ''}"
     broken = len({(found.owner, found.prop) for _, found in tally.found})
     properties = "one property is" if broken == 1 else f"{broken} properties are"
     return f"{properties} broken, in {len(tally.found):,} of {_seeds(tally)}"
@@ -160,7 +169,7 @@ def shares(times: Mapping[str, int]) -> str:
 def crash_points(tally: Tally) -> dict[str, int]:
     """Return for each fault that ends a runner the number of different points at which it happened."""
     counts = Counter(str(name[0]) for name in tally.points)
-    return {fault: counts[fault] for fault in DEADLY}
+    return {fault: counts[fault] for fault in (DEADLY_TO_ENGINE if tally.on_engine else DEADLY)}
 
 
 def _crash_points(tally: Tally) -> str:
@@ -211,8 +220,9 @@ def working_ms(target: Target, tally: Tally) -> dict[str, int]:
 def used(target: Target, tally: Tally) -> Iterator[tuple[str, int, int]]:
     """Yield the used and the total number of states, rows, results of guards, rules and faults."""
     yield from ((name, count, of) for name, (count, of) in tally.used.counts(target.system).items())
-    yield "faults", sum(count > 0 for count in tally.struck.values()), len(NAMES)
-    yield "crash points", sum(count > 0 for count in crash_points(tally).values()), len(DEADLY)
+    yield "faults", sum(count > 0 for count in tally.struck.values()), len(OF_ENGINE if tally.on_engine else NAMES)
+    points = crash_points(tally)
+    yield "crash points", sum(count > 0 for count in points.values()), len(points)
 
 
 def never(target: Target, tally: Tally) -> list[str]:

@@ -9,18 +9,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from lifefold.core.fleet import service, system
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker import assignment, desired_state
-from lifefold.core.kernel import Reaction, Refusal, Transition, replace
+from lifefold.core.kernel import Aggregate, Reaction, Refusal, Transition, replace
 from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.session import Usage
 from lifefold.effects import LogFatal
 from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.engine.snapshots import Loaded, load
 from lifefold.interpreters.explain.chronicle_words import OPERATOR
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
-from lifefold.interpreters.explain.spending import Spending, spend
+from lifefold.interpreters.explain.spending import Spending, shared, spend
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.store import SqliteStore
@@ -51,6 +54,8 @@ class Account:
         self.attempts: Counter[str] = Counter()
         self._epochs: dict[str, int] = {}
         self._last_sessions: dict[str, tuple[str, int]] = {}
+        self._claims: dict[str, dict[str, tuple[int, int]]] = {}
+        self._sessions: dict[str, dict[str, tuple[int, int]]] = {}
 
     def copied(self) -> "Account":
         """Return a copy that later transitions do not change."""
@@ -59,7 +64,64 @@ class Account:
         copy.paused_by, copy.stopped_by = self.paused_by.copy(), self.stopped_by.copy()
         copy.attempts, copy._epochs = self.attempts.copy(), self._epochs.copy()
         copy._last_sessions = self._last_sessions.copy()
+        copy._claims = {agent: claims.copy() for agent, claims in self._claims.items()}
+        copy._sessions = {agent: sessions.copy() for agent, sessions in self._sessions.items()}
         return copy
+
+    @classmethod
+    def restored(cls, loaded: Loaded) -> "Account | None":
+        """Return the account of the entries before a snapshot, or None if a part of it is missing there."""
+        account = cls()
+        for stream, version in loaded.versions.items():
+            kind, _, agent = stream.partition("/")
+            if kind in _AGENTS:
+                try:
+                    notes = _NOTES.decode(loaded.notes.get(stream, b""))
+                except msgspec.DecodeError:
+                    return None
+                if notes.version != version:
+                    return None
+                account._take(agent, notes)
+        for _, tell in loaded.untold:
+            if isinstance(tell.event, assignment.Assigned) and tell.event.brief.stage is task.Stage.WORK:
+                account._claim(tell.event.brief.task, tell.event.brief.epoch)  # the board has counted it already
+        return account
+
+    def notes(self, of: Aggregate) -> bytes:
+        """Return the part of the account that is about one agent or service, for a snapshot; else nothing."""
+        kind, _, agent = of.name.partition("/")
+        if kind not in _AGENTS:
+            return b""
+        spending = self.spending
+        return msgspec.json.encode(
+            _Notes(
+                of.version,
+                self._claims.get(agent, {}),
+                self._sessions.get(agent, {}),
+                self.paused_by.get(agent),
+                self.stopped_by.get(agent),
+                spending.agents.get(agent),
+                dict(spending.shares.get(agent, {})),
+                spending.assigned.get(agent),
+                agent in spending.talking,
+            )
+        )
+
+    def _take(self, agent: str, notes: "_Notes") -> None:
+        """Add the part that is about one agent."""
+        self._claims[agent], self._sessions[agent] = notes.claims, notes.sessions
+        for name, (count, epoch) in notes.claims.items():
+            self.attempts[name] += count
+            self._epochs[name] = max(epoch, self._epochs.get(name, 0))
+        for name, (epoch, attempt) in notes.sessions.items():
+            last = self._last_sessions.get(name)
+            if last is None or self._sessions[last[0]][name][0] <= epoch:
+                self._last_sessions[name] = agent, attempt
+        if notes.paused_by is not None:
+            self.paused_by[agent] = notes.paused_by
+        if notes.stopped_by is not None:
+            self.stopped_by[agent] = notes.stopped_by
+        self.spending = shared(self.spending, agent, notes.shares, notes.spent, notes.assigned, talks=notes.talks)
 
     def observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         """Add the transitions of one input."""
@@ -70,11 +132,16 @@ class Account:
             self._note(aggregate, transition)
             if transition.entity == SESSION and transition.entered is session.State.SPAWNING:
                 brief: task.Brief = outcome.aggregate.record("assignment").brief
-                self._last_sessions[brief.task] = (outcome.aggregate.key, transition.after.record.attempt)
+                agent, attempt = outcome.aggregate.key, transition.after.record.attempt
+                self._last_sessions[brief.task] = agent, attempt
+                self._sessions.setdefault(agent, {})[brief.task] = brief.epoch, attempt
 
     def attempted(self, tasks: Iterable[TaskStatus]) -> tuple[TaskStatus, ...]:
         """Return the tasks with the number of their attempts: handing done work over to be merged is none."""
-        return tuple(replace(each, attempts=self.attempts[each.id]) for each in tasks)
+        attempts = self.attempts
+        return tuple(
+            each if each.attempts == attempts[each.id] else replace(each, attempts=attempts[each.id]) for each in tasks
+        )
 
     def output_of(self, task: str, folder: FleetFolder) -> str:
         """Return the file with the output of a task's last session; empty without one that this user may read."""
@@ -104,6 +171,8 @@ class Account:
                 self._claim(transition.entity.removeprefix("task:"), transition.after.record.epoch)
             case assignment.Assigned(brief=brief) if brief.stage is task.Stage.WORK:
                 self._claim(brief.task, brief.epoch)
+                claims = self._claims.setdefault(agent, {})
+                claims[brief.task] = claims.get(brief.task, (0, 0))[0] + 1, brief.epoch
             case _:
                 pass
         if isinstance(transition.event, desired_state.PauseWanted):
@@ -121,12 +190,39 @@ class Account:
             self.attempts[name] += 1
 
 
+class _Notes(msgspec.Struct, omit_defaults=True):
+    """The account of one agent as of a version of its aggregate.
+
+    ``claims`` has for each task the number of claims and the epoch of the last, ``sessions`` the epoch and the number
+    of the last session.
+    """
+
+    version: int
+    claims: dict[str, tuple[int, int]] = {}
+    sessions: dict[str, tuple[int, int]] = {}
+    paused_by: str | None = None
+    stopped_by: str | None = None
+    spent: Usage | None = None
+    shares: dict[str, Usage] = {}
+    assigned: str | None = None
+    talks: bool = False
+
+
+_NOTES: Final = msgspec.json.Decoder(_Notes)
+
+
 async def account_of(log: Path) -> Account:
     """Return the account of a log; only workers and services are folded, because the account is about them."""
-    account = Account()
     with SqliteStore.peek(log) as store:
-        of_agents = (each for each in await store.read() if each.stream.partition("/")[0] in _AGENTS)
-        for decision in Ledger(system).fold(of_agents):
+        ledger = Ledger(system)
+        loaded = await load(ledger, store)
+        account = Account.restored(loaded)
+        if account is None:
+            ledger, account, entries = Ledger(system), Account(), iter(await store.read())
+        else:
+            entries = iter(loaded.entries)
+        of_agents = (each for each in entries if each.stream.partition("/")[0] in _AGENTS)
+        for decision in ledger.fold(of_agents):
             account.observe(decision.entry.stream, decision.reaction)
     return account
 

@@ -87,7 +87,7 @@ def _failed(error: Exception, typed: Sequence[str]) -> int:
     import sqlite3  # noqa: PLC0415 - slow to import, and only an error needs it
 
     from lifefold.interpreters.engine import LogMismatchError  # noqa: PLC0415 - as above
-    from lifefold.interpreters.store import Busy, Full, NotAStore, StoreError, Unwritable  # noqa: PLC0415 - as above
+    from lifefold.interpreters.store import Busy, Full, NotAStore, StoreError, Unreliable, Unwritable  # noqa: PLC0415 - as above
 
     if isinstance(error, BadInput | NotAStore | LogMismatchError):
         again = f":  {_this_command()} {shlex.join(typed)} {error.option}" if isinstance(error, Ambiguous) else ""
@@ -100,7 +100,8 @@ def _failed(error: Exception, typed: Sequence[str]) -> int:
     if isinstance(error, PermissionError) and error.filename is not None:
         return _complain(denied(error), 2)
     if isinstance(error, StoreError | sqlite3.Error):
-        return _complain(f"{error}\nlifefold status and lifefold log show the state of the fleet; then try again", 3)
+        then = "\nlifefold status and lifefold log show the state of the fleet; then try again"
+        return _complain(f"{error}{'' if isinstance(error, Unreliable) else then}", 3)
     if isinstance(error, OSError):
         _give_up_output()
         return 0 if isinstance(error, BrokenPipeError) else _complain(error, 3)

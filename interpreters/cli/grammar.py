@@ -57,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more, add_cleaning)
-    reading = (_add_desk, _add_asking, add_reading, add_recorder)
+    reading = (_add_desk, _add_asking, add_reading, add_recorder, _add_upgrade)
     for add in (_add_running, _add_beginning, *reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
     illustrate(commands.choices)
@@ -158,6 +158,19 @@ def _add_desk(commands: Commands) -> None:
         default=[],
         help="a further name of this machine in addresses of browsers; may be repeated",
     )
+
+
+def _add_upgrade(commands: Commands) -> None:
+    upgrade = add_command(
+        commands, "upgrade", "upgrading:upgrade", "say what this version makes of a log of another one, and record it"
+    )
+    upgrade.add_argument(
+        "names",
+        metavar="[PROGRAM:SYSTEM] LOG",
+        nargs="+",
+        help="the log of a fleet; for a program of your own, its system before it",
+    )
+    upgrade.add_argument("--dry-run", action="store_true", help="say it, and change nothing")
 
 
 def _add_asking(commands: Commands) -> None:

@@ -28,6 +28,10 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("unit fleet.toml > ~/.config/systemd/user/fleet.service", "for the service manager of the user"),
         ("unit fleet.toml --watch --serve", "a fleet that waits for more, with its desk"),
     ),
+    "upgrade": (
+        ("upgrade .lifefold/fleet.db --dry-run", "what a start with this version would mean"),
+        ("upgrade oven:system oven.db", "the log of a program of your own"),
+    ),
     "serve": (("serve", "all fleets of this machine"), ("serve --port 9000", "at another port")),
     "status": (("status", "the agents"), ("status --json", "for a program")),
     "tasks": (("tasks", "the tasks"), ("tasks --json", "for a program")),

@@ -43,6 +43,9 @@ def add_simulate(commands: Commands) -> None:
         "--fault", metavar="NAME=RATE", action="append", help="the rate of a fault; or none for no faults"
     )
     simulate.add_argument("--all-faults", action="store_true", help="use all faults in every run, not some")
+    simulate.add_argument(
+        "--engine", action="store_true", help="simulate the real engine, with crashes between any two of its awaits"
+    )
     simulate.add_argument("--emit-test", metavar="FILE", help="write the failures as a test file for pytest")
     simulate.add_argument(
         "--soak",

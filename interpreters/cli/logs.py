@@ -5,6 +5,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from lifefold.interpreters.cli.errors import Ambiguous, BadInput
 from lifefold.interpreters.cli.positions import position
 from lifefold.interpreters.cli.wording import as_typed, moment
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
+from lifefold.interpreters.engine.snapshots import Loaded, load
 from lifefold.interpreters.store import Busy, Entry, NotAStore, SqliteStore, StoreError
 from lifefold.interpreters.store.identity import must_be_a_path
 from lifefold.interpreters.store.past import PastStore
@@ -169,17 +171,48 @@ def then(store: SqliteStore) -> str:
 def fold(store: SqliteStore) -> Ledger:
     """Fold a log. Raises ``BadInput`` if the log does not fit this program."""
     ledger = Ledger(system)
-    for _ in decisions(store, ledger):
+    for _ in _further(_loaded(store, ledger), ledger):
         pass
     return ledger
 
 
 def fold_with_account(store: SqliteStore) -> tuple[Ledger, Account]:
     """Fold a log, and its account. Raises ``BadInput`` as ``fold`` does."""
-    ledger, account = Ledger(system), Account()
-    for decision in decisions(store, ledger):
+    ledger = Ledger(system)
+    loaded = _loaded(store, ledger)
+    account = Account.restored(loaded)
+    if account is None:
+        ledger, account = Ledger(system), Account()
+        further = decisions(store, ledger)
+    else:
+        further = _further(loaded, ledger)
+    for decision in further:
         account.observe(decision.entry.stream, decision.reaction)
     return ledger, account
+
+
+def _loaded(store: SqliteStore, ledger: Ledger) -> Loaded:
+    """Give a ledger the newest snapshot of a log. Raises ``BadInput`` as ``fold`` does."""
+    try:
+        return anyio.run(load, ledger, store)
+    except Busy:
+        raise
+    except (LogMismatchError, StoreError) as error:
+        raise BadInput(str(error)) from error
+
+
+def _further(loaded: Loaded, ledger: Ledger) -> Iterator[Decision]:
+    """Fold the entries that a snapshot does not have. Raises ``BadInput`` as ``fold`` does."""
+    try:
+        entries = iter(loaded.entries)
+        first = list(islice(entries, 100))
+        if not ledger.aggregates:
+            must_be_of_a_fleet(first)
+        yield from ledger.fold(chain(first, entries))
+    except Busy:
+        raise
+    except (LogMismatchError, StoreError) as error:
+        raise BadInput(str(error)) from error
 
 
 def decisions_as_they_come(store: SqliteStore, ledger: Ledger, is_over: Callable[[Ledger], bool]) -> Iterator[Decision]:

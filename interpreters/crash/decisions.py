@@ -22,6 +22,7 @@ from lifefold.core.kernel import (
     react,
     replace,
 )
+from lifefold.core.kernel.snapshot import must_recover
 from lifefold.effects import Begin, CancelTimer, Effect, End, StartTimer, Tell
 from lifefold.interpreters.search.canonical import NOW_MS
 from lifefold.interpreters.search.crash_model import Activity, Derived, Handler, Outcome
@@ -89,6 +90,11 @@ class Decisions:
             if isinstance(given.event, RunnerRecovered):
                 self.recoveries.add(known)
         return known
+
+    def is_greeted(self, component: int, number: int) -> bool:
+        """Tell whether a new runner gives an aggregate an input: its opening, or ``RunnerRecovered`` if it is live."""
+        aggregate = self.states[component][number]
+        return not aggregate.version or must_recover(self._types[component], aggregate)
 
     def greeting(self, component: int, number: int) -> Envelope:
         """Return the opening of an aggregate, or ``RunnerRecovered``."""

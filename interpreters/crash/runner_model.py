@@ -1,7 +1,7 @@
 """The model of a runner: decide, persist, perform, record, and a crash after every prefix of them.
 
-A crash loses what is volatile and nothing else. The next runner folds the log and gives every aggregate
-``RunnerRecovered``, which sets the timers and attends the running activities. Then it performs effects without a
+A crash loses what is volatile and nothing else. The next runner folds the log and gives each aggregate with a live
+entity ``RunnerRecovered``, which sets the timers and attends the running activities. Then it performs effects without a
 record, and delivers messages without a receipt, as the engine does.
 
 Decisions and possible inputs come from the aggregates (see ``decisions``), as far as this runner has started their
@@ -332,7 +332,7 @@ class Runner:
             for each in durable.entries
             if self.outcomes[each].version > durable.recorded[self.outcomes[each].component]
         ]
-        pending = tuple(range(len(self.names)))
+        pending = tuple(each for each, number in enumerate(durable.log) if self.decisions.is_greeted(each, number))
         return self._fly(Volatile(durable.log, pending, (), durable.untaken, frozenset(), frozenset()), flights)
 
 

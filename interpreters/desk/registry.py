@@ -77,7 +77,7 @@ def _read(file: Path) -> Noted | None:
     try:
         with file.open("rb") as opened:
             return msgspec.json.decode(opened.read(ENTRY_BYTES), type=Noted)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 

@@ -18,6 +18,7 @@ from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.engine.ledger import Ledger
 from lifefold.interpreters.engine.log_writer import Accepted, LogWriter
 from lifefold.interpreters.engine.seam import Undone, must_suit
+from lifefold.interpreters.engine.snapshots import load
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Busy, Locked, SqliteStore
 
@@ -56,8 +57,7 @@ class CommandQueue:
             while len(answers) < len(numbers):
                 if not self._store.is_written():
                     await self._decide(self._store.path)
-                stored = await self._store.commands(unanswered=False)
-                answers = {each.id: each.answer for each in stored if each.id in numbers and each.answer is not None}
+                answers = await self._store.answers(numbers)
                 if len(answers) < len(numbers):
                     await anyio.sleep(PAUSE_S)
         return [answers.get(number) for number in numbers]
@@ -70,8 +70,9 @@ class CommandQueue:
 
     async def _folded(self, ledger: Ledger, store: SqliteStore) -> Undone:
         """Fold a log into a ledger, and return what the log owes."""
-        undone = Undone(await store.performed())
-        for decision in ledger.fold(await store.read()):
+        undone, loaded = Undone(await store.performed()), await load(ledger, store)
+        undone.untold.update(((sender, tell.aggregate, tell.ordinal), tell) for sender, tell in loaded.untold)
+        for decision in ledger.fold(loaded.entries):
             undone.observe(decision)
         return undone
 

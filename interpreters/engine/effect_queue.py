@@ -37,6 +37,11 @@ class EffectQueue:
         self._idle = anyio.Event() if self._idle.is_set() else self._idle
         self._arrived.set()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no effect waits or is being performed."""
+        return not self._waiting
+
     def wait_no_more(self) -> None:
         """Leave all effects that cannot be performed now to the next engine, because this one stops."""
         self._may_wait = False

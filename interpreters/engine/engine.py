@@ -29,6 +29,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.kernel.codec import ForgottenEffect
 from lifefold.core.kernel.shown import counted, shown
+from lifefold.core.kernel.snapshot import must_recover
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.engine.activities import Activities
 from lifefold.interpreters.engine.clock import Clock, WallClock
@@ -40,6 +41,7 @@ from lifefold.interpreters.engine.ledger import Decision, Ledger
 from lifefold.interpreters.engine.log_writer import LogWriter
 from lifefold.interpreters.engine.misuse import Stage, must_be
 from lifefold.interpreters.engine.seam import Undone, must_suit
+from lifefold.interpreters.engine.snapshots import SnapshotTaker, load
 from lifefold.interpreters.engine.timers import Timers
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import EventStore
@@ -49,6 +51,9 @@ BATCH_LIMIT: Final = 1_000
 
 POLL_MS: Final = 100
 """The pause between two queries for operator commands."""
+
+_WITHOUT_RECORD: Final = (Tell, Begin, End, StartTimer, CancelTimer)
+"""Effects that are no work for a queue: they follow from the state, or a receiver accepts them."""
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 
@@ -111,7 +116,7 @@ class Engine:
         self._unrecovered: Final[set[str]] = set()
         self._queues: Final[dict[str, EffectQueue]] = {}
         self._performed: dict[str, int] = {}
-        self._untold: Final[dict[tuple[str, str, int], Tell]] = {}
+        self._snapshots: Final = SnapshotTaker(self.ledger, store)
         self._tasks: TaskGroup | None = None
 
     def __repr__(self) -> str:
@@ -129,6 +134,13 @@ class Engine:
         """The quarantined entities, by aggregate and reference, each with the reason."""
         return {(name, ref): why for name, each in self.aggregates.items() for ref, why in each.quarantined.items()}
 
+    def keep_notes(self, notes: Callable[[Aggregate], bytes]) -> None:
+        """Keep with each snapshot of an aggregate what ``notes`` returns for it, unless that is empty.
+
+        An observer that is as far as the log can so be read back without its older entries (``snapshots.Loaded``).
+        """
+        self._snapshots.notes = notes
+
     @property
     def has_ended(self) -> bool:
         """Whether ``run`` is over. The engine accepts no more inputs then."""
@@ -145,12 +157,19 @@ class Engine:
         self.ledger.rules = rules_version(self.ledger.system)
         # Messages and effects of the log may have been lost with the runner: the fold collects those without a record.
         performed = self._performed = dict(await self._store.performed())
+        loaded = await load(self.ledger, self._store, sampled=True)
+        self._snapshots.begin(loaded)
+        for stream, envelope in loaded.failures:
+            self.failures.note(stream, envelope)
         undone = Undone(performed)
-        for decision in self.ledger.fold(await self._store.read()):
+        for decision in self.ledger.fold(loaded.entries):
             undone.observe(decision)
             self.failures.note(decision.entry.stream, decision.envelope)
+            self._snapshots.note(decision)
+        # The snapshot has older messages, and knows which of them are accepted.
+        undone.untold.clear()
+        undone.untold.update(self._snapshots.untold)
         must_suit(self.ledger, undone)
-        self._untold.update(undone.untold)
         # What is still forgotten here is declared as removed.
         self._owed.extend(each for each in undone.owed if not isinstance(each[1].effect, ForgottenEffect))
         self._stage = Stage.LOADED
@@ -167,13 +186,16 @@ class Engine:
         offered = list(self._inputs)
         self._inputs.clear()  # offered inputs come last: RunnerRecovered would begin their activities a second time
         down_ms = max(0, self.clock.now_ms() - self.ledger.last_ms)
-        self._unrecovered.update(self.aggregates)
-        for name in self.aggregates:
+        recovering = [
+            name for name, each in self.aggregates.items() if must_recover(self.ledger.system.type_of(name), each)
+        ]
+        self._unrecovered.update(recovering)
+        for name in recovering:
             self.report(name, Envelope("", RunnerRecovered(down_ms), self.clock.now_ms(), "engine"))
-        for (sender, _, _), tell in self._untold.items():  # after RunnerRecovered, for the same reason
+        for (sender, _, _), tell in self._snapshots.untold.items():  # after RunnerRecovered, for the same reason
             self._tell(sender, tell)
-        self._untold.clear()
         self._inputs.extend(offered)
+        self._put_owed()
 
     def offer(self, aggregate: str, envelope: Envelope) -> None:
         """Queue an input without waiting for its outcome. The engine's clock gives its timestamp.
@@ -278,7 +300,9 @@ class Engine:
                 self._arrived = anyio.Event()
                 await self._arrived.wait()
             batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), BATCH_LIMIT))]
-            for given, decision in await self._writer.commit(batch, self._take_performed()):
+            await self._writer.know(batch)
+            snapshot = self._snapshots.taken(self._is_quiet, self.failures.of_running)
+            for given, decision in await self._writer.commit(batch, self._take_performed(), snapshot):
                 self._release(given, decision)
 
     def _release(self, given: Input, decision: Decision | Refusal) -> None:
@@ -286,6 +310,7 @@ class Engine:
         outcome: Reaction | Refusal = decision if isinstance(decision, Refusal) else decision.reaction
         self.failures.note(given.aggregate, given.envelope)
         if isinstance(decision, Decision):
+            self._snapshots.note(decision)
             for index, requested in enumerate(decision.reaction.effects):
                 self._perform(decision, index, requested)
             self._perform_owed(decision)
@@ -317,10 +342,18 @@ class Engine:
         """
         if self._unrecovered and isinstance(decision.envelope.event, RunnerRecovered):
             self._unrecovered.discard(decision.entry.stream)
-            if not self._unrecovered:
-                for name, requested, context in self._owed:
-                    self._queue(name).put(requested, context)
-                self._owed.clear()
+            self._put_owed()
+
+    def _put_owed(self) -> None:
+        if not self._unrecovered:
+            for name, requested, context in self._owed:
+                self._queue(name).put(requested, context)
+            self._owed.clear()
+
+    def _is_quiet(self, aggregate: str) -> bool:
+        """Tell whether all effects of an aggregate are performed: its snapshot then has no effects to remember."""
+        queue = self._queues.get(aggregate)
+        return (queue is None or queue.is_idle) and all(name != aggregate for name, _, _ in self._owed)
 
     def _tell(self, sender: str, tell: Tell) -> None:
         envelope = Envelope(
@@ -348,7 +381,8 @@ class Engine:
             queue.wait_no_more()
         for queue in self._queues.values():
             await queue.empty()
-        await self._writer.commit((), self._take_performed())
+        snapshot = self._snapshots.taken(self._is_quiet, self.failures.of_running, at_end=True)
+        await self._writer.commit((), self._take_performed(), snapshot)
 
     async def _watch_commands(self) -> None:
         """Queue operator commands from the store, and have performed effects recorded."""

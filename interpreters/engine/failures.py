@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from lifefold.core.kernel import Envelope, Event, HandlerFailed
+from lifefold.core.kernel import Aggregate, Envelope, Event, HandlerFailed
 from lifefold.interpreters.store import StoreError
 
 
@@ -105,6 +105,16 @@ class Failures:
         if isinstance(envelope.event, HandlerFailed):
             handled = Handled(aggregate, envelope.entity, envelope.event)
             self._last[handled.key] = envelope.event
+
+    def of_running(self, aggregate: Aggregate) -> list[Envelope]:
+        """Return the last failed attempt of each running activity of an aggregate."""
+        found: list[Envelope] = []
+        for (name, ref, _, _, slot, generation), event in self._last.items():
+            entity = aggregate.entities.get(ref) if name == aggregate.name and slot else None
+            running = () if entity is None else entity.running
+            if any((each.slot, each.generation) == (slot, generation) for each in running):
+                found.append(Envelope(ref, event, 0, "engine"))
+        return found
 
     def attempts(self, handled: Handled) -> int:
         """Return the number of failed attempts."""

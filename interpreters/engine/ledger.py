@@ -8,7 +8,7 @@ is ahead of the log and must be discarded.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -33,7 +33,8 @@ from lifefold.core.kernel import (
     replace,
     written,
 )
-from lifefold.interpreters.store import Entry
+from lifefold.core.kernel.snapshot import Snapshots
+from lifefold.interpreters.store import Entry, SnapshotPlace
 
 
 class LogMismatchError(Exception):
@@ -78,14 +79,35 @@ class Ledger:
         self.only_folded = 0
         """The number of entries that ``verify`` has folded, because other rules decided them."""
         self.last_ms = 0
-        self._of_engine = 0
+        self.of_engine = 0
+        """The number of entries about the log itself."""
+        self._older = 0
+        """The number of entries to come that are older than the newest one of a snapshot."""
         self._keys: Final[set[tuple[str, str]]] = set()
+
+    @cached_property
+    def snapshots(self) -> Snapshots:
+        """Writes and reads snapshots of the aggregates."""
+        return Snapshots(self.system, self.codec)
+
+    def begin(self, aggregates: Iterable[Aggregate], at: SnapshotPlace, entries: int, of_engine: int) -> None:
+        """Start with the aggregates of a snapshot, which has this number of entries, and of entries about the log.
+
+        The keys of their inputs are unknown then: ``know`` adds those that matter.
+        """
+        self.aggregates.update((each.name, each) for each in aggregates)
+        self.last_ms, self.newest_rules, self._older = at.last_ms, at.rules, at.older
+        self.entries, self.of_engine = entries, of_engine
+
+    def know(self, keys: Iterable[tuple[str, str]]) -> None:
+        """Add streams and keys of earlier inputs: the same inputs are then refused as duplicates."""
+        self._keys.update(keys)
 
     def beginning(self, aggregates: Mapping[str, Aggregate]) -> "Ledger":
         """Return another ledger of the same system, with these aggregates and without the keys of their inputs."""
         other = Ledger(self.system, self.codec, rules=self.rules)
         other.aggregates.update(aggregates)
-        other._of_engine = self._of_engine
+        other.of_engine = self.of_engine
         return other
 
     def decide(self, name: str, envelope: Envelope) -> Decision | Refusal:
@@ -112,7 +134,8 @@ class Ledger:
         return self._decide(name, envelope)
 
     def _decide(self, name: str, envelope: Envelope) -> Decision | Refusal:
-        envelope = replace(envelope, at_ms=max(envelope.at_ms, self.last_ms))
+        if envelope.at_ms < self.last_ms:
+            envelope = replace(envelope, at_ms=self.last_ms)
         if (name, envelope.key) in self._keys:
             return Refusal(envelope, "duplicate", f"{name} has taken an input with the key {envelope.key!r} already")
         before = self.aggregates.get(name) or self.system.type_of(name).start(name)
@@ -125,10 +148,9 @@ class Ledger:
         if isinstance(reaction, Refusal):
             return reaction
         outcome = written(before, envelope, reaction)
-        self._take(name, envelope, reaction)
         version, wire = reaction.aggregate.version, encode(envelope)
         entry = Entry(name, version, envelope.at_ms, envelope.key, wire, outcome, self.rules)
-        self._count(entry)
+        self._take(entry, reaction.aggregate)
         return Decision(envelope, entry, reaction)
 
     @property
@@ -140,19 +162,14 @@ class Ledger:
         """Return the entry which says that the rules of this ledger decide from here on."""
         event = RulesChanged(self.newest_rules, self.rules)
         envelope = Envelope("", event, max(at_ms, self.last_ms), "engine")
-        version = self._of_engine + 1
+        version = self.of_engine + 1
         return self._seam(envelope, Entry(ENGINE, version, envelope.at_ms, "", encode(envelope), b"{}", self.rules))
 
     def _seam(self, envelope: Envelope, entry: Entry) -> Decision:
         """Take an entry about the log itself: it changes no aggregate."""
-        self._of_engine = entry.version
-        self.last_ms = envelope.at_ms
-        self._count(entry)
+        self.of_engine = entry.version
+        self._take(entry)
         return Decision(envelope, entry, Reaction(Aggregate(ENGINE, entry.version)))
-
-    def _count(self, entry: Entry) -> None:
-        self.entries += 1
-        self.newest_rules = entry.rules
 
     def fold(self, entries: Iterable[Entry]) -> Iterator[Decision]:
         """Fold the entries of a log, one by one. Raises ``LogMismatchError`` where an entry cannot be read."""
@@ -179,7 +196,7 @@ class Ledger:
         name = entry.stream
         envelope = self._read(entry)
         if name == ENGINE:
-            self._must_follow(entry, self._of_engine + 1)
+            self._must_follow(entry, self.of_engine + 1)
             return self._seam(envelope, entry)
         of = self.system.type_of(name)
         before = self.aggregates.get(name) or of.start(name)
@@ -189,8 +206,7 @@ class Ledger:
         except UnreadableEntry as error:
             message = f"{_where(entry)}: {error}"
             raise LogMismatchError(message) from error
-        self._take(name, envelope, reaction)
-        self._count(entry)
+        self._take(entry, reaction.aggregate)
         return Decision(envelope, entry, reaction)
 
     def _decided_again(self, entry: Entry) -> Decision:
@@ -226,12 +242,18 @@ class Ledger:
             message = f"{_where(entry)}: the entry before it is missing"
             raise LogMismatchError(message)
 
-    def _take(self, name: str, envelope: Envelope, reaction: Reaction) -> None:
-        """Make a decision the present state."""
-        self.aggregates[name] = reaction.aggregate
-        self.last_ms = envelope.at_ms
-        if envelope.key:
-            self._keys.add((name, envelope.key))
+    def _take(self, entry: Entry, became: Aggregate | None = None) -> None:
+        """Count an entry, and make its aggregate the present one; an entry about the log itself has none."""
+        if became is not None:
+            self.aggregates[entry.stream] = became
+        self.last_ms = max(self.last_ms, entry.at_ms)
+        if entry.key:
+            self._keys.add((entry.stream, entry.key))
+        self.entries += 1
+        if self._older:
+            self._older -= 1
+        else:
+            self.newest_rules = entry.rules
 
     def record(self, name: str, ref: str) -> Any:
         """Return the record of an entity. Raises ``KeyError`` if there is none."""

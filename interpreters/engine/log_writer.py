@@ -21,7 +21,7 @@ from lifefold.core.kernel import (
 from lifefold.interpreters.engine.clock import Clock
 from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.engine.ledger import Decision, Ledger
-from lifefold.interpreters.store import Batch, EventStore, StoredCommand
+from lifefold.interpreters.store import Batch, EventStore, Snapshot, SnapshotStore, StoredCommand
 
 ACCEPTED: Final = "accepted"
 REFUSED: Final = "refused: "
@@ -70,7 +70,15 @@ class LogWriter:
         # A command stays in the store until its decision is durable, so later queries return it again.
         arrived = [command for command in commands if command.id not in self._taken]
         self._taken = {command.id for command in commands}
-        return [given for command in arrived for given in self._read(command)]
+        inputs = [given for command in arrived for given in self._read(command)]
+        await self.know(inputs)
+        return inputs
+
+    async def know(self, inputs: Iterable[Input]) -> None:
+        """Find out which keys of inputs the log has already; a ledger with a snapshot does not know older keys."""
+        keys = [(given.aggregate, given.envelope.key) for given in inputs if given.envelope.key]
+        if keys and isinstance(self._store, SnapshotStore):
+            self._ledger.know(await self._store.known_keys(keys))
 
     def _read(self, command: StoredCommand) -> Iterator[Input]:
         try:
@@ -85,18 +93,20 @@ class LogWriter:
         if self._ledger.is_at_seam:
             await self._store.append(Batch((self._ledger.change_rules(self._clock.now_ms()).entry,)))
 
-    async def commit(self, inputs: Iterable[Input], performed: Mapping[str, int] = _NOTHING) -> list[Decided]:
+    async def commit(
+        self, inputs: Iterable[Input], performed: Mapping[str, int] = _NOTHING, snapshot: Snapshot | None = None
+    ) -> list[Decided]:
         """Decide on each input after the one before it, and write all decisions in one durable transaction.
 
-        ``performed`` has by aggregate the version up to which all effects are performed. Nothing is written if there
-        is nothing to write.
+        ``performed`` has by aggregate the version up to which all effects are performed, ``snapshot`` the parts of a
+        snapshot before these inputs. Nothing is written if there is nothing to write.
         """
         decided = [each for given in inputs for each in self._decisions(given)]
         entries = [decision.entry for _, decision in decided if isinstance(decision, Decision)]
         answers, self._unreadable = self._unreadable, {}
         answers |= {given.command: self._answer(decision) for given, decision in decided if given.command}
-        if entries or answers or performed:
-            await self._store.append(Batch(entries, performed, answers))
+        if entries or answers or performed or snapshot is not None:
+            await self._store.append(Batch(entries, performed, answers, snapshot))
         return decided
 
     def _decisions(self, given: Input) -> Iterator[Decided]:

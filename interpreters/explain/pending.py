@@ -82,12 +82,13 @@ def _to_be_approved(aggregate: Aggregate, every: tuple[TaskStatus, ...]) -> Iter
     plan = aggregate.entities.get(plan_approval.REF)
     if planned and plan is not None and plan.state is plan_approval.State.PROPOSED:
         yield Waiting(Awaited.PLAN, tuple(each.id for each in planned), "approve", plan.entered_ms)
+    distrusted = work_of(aggregate).distrusted
     for each in every:
         if each.state == task.State.PENDING_APPROVAL:
             until_ms = each.timer.deadline_ms if each.timer else 0
             commit = aggregate.record(f"task:{each.id}").collected
             yield Waiting(Awaited.TASK, (each.id,), "approve", each.since_ms, until_ms, commit=commit)
-        if each.id in work_of(aggregate).distrusted:
+        if each.id in distrusted:
             yield Waiting(Awaited.TRUST, (each.id,), "trust", each.since_ms, reason=each.reason)
 
 

@@ -5,6 +5,8 @@ is given up before its end reports nothing and counts as nothing, so the real co
 conversation counts as what its budgets are charged: the difference to the earlier charges.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 from pyrsistent import PMap, PSet, pmap, pset
 
@@ -15,12 +17,16 @@ from lifefold.core.lifecycles.session import SessionExited, Usage
 
 
 class Spending(msgspec.Struct, frozen=True):
-    """The known costs. ``assigned`` has the last task of each agent; ``talking`` are the agents with conversations."""
+    """The known costs. ``assigned`` has the last task of each agent; ``talking`` are the agents with conversations.
+
+    ``shares`` has the costs of each agent by task.
+    """
 
     agents: PMap[str, Usage] = pmap()
     tasks: PMap[str, Usage] = pmap()
     assigned: PMap[str, str] = pmap()
     talking: PSet[str] = pset()
+    shares: PMap[str, PMap[str, Usage]] = pmap()
 
     @property
     def total(self) -> Usage:
@@ -60,8 +66,32 @@ def _charge(spending: Spending, agent: str, usage: Usage) -> Spending:
     if usage == Usage():
         return spending
     task = spending.assigned.get(agent, "")
+    shares: PMap[str, Usage] = spending.shares.get(agent, pmap())
     return replace(
         spending,
+        shares=spending.shares.set(agent, shares.set(task, shares.get(task, Usage()).plus(usage))),
         agents=spending.agents.set(agent, spending.of_agent(agent).plus(usage)),
         tasks=spending.tasks.set(task, spending.of_task(task).plus(usage)),
+    )
+
+
+def shared(  # noqa: PLR0913 - the parts of what is known of an agent, each with its name
+    spending: Spending,
+    agent: str,
+    shares: Mapping[str, Usage],
+    spent: Usage | None,
+    assigned: str | None,
+    *,
+    talks: bool,
+) -> Spending:
+    """Add what was known of one agent."""
+    tasks = spending.tasks
+    for task, usage in shares.items():
+        tasks = tasks.set(task, spending.of_task(task).plus(usage))
+    return Spending(
+        spending.agents if spent is None else spending.agents.set(agent, spent),
+        tasks,
+        spending.assigned if assigned is None else spending.assigned.set(agent, assigned),
+        spending.talking.add(agent) if talks else spending.talking,
+        spending.shares.set(agent, pmap(shares)) if shares else spending.shares,
     )

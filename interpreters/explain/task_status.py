@@ -119,7 +119,12 @@ def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
     found = [_removed(each) if each.id in gone else each for each in found]
     every = {each.id: each for each in found}
     asks = _asks(aggregates)
-    return tuple(replace(each, held_up=_held_up(each, every), asks=asks.get(each.owner, ())) for each in found)
+    return tuple(
+        each
+        if each.state == task.State.CLOSED and each.owner not in asks
+        else replace(each, held_up=_held_up(each, every), asks=asks.get(each.owner, ()))
+        for each in found
+    )
 
 
 def _asks(aggregates: Mapping[str, Aggregate]) -> Mapping[str, tuple[str, ...]]:

@@ -72,5 +72,5 @@ def read_waits(file: Path) -> tuple[Wait, ...]:
     """Return the waits of a run; empty if the file is missing or unreadable."""
     try:
         return msgspec.json.decode(read_regular(file, WAITS_BYTES), type=tuple[Wait, ...])
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
         return ()

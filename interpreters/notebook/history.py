@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, Final, NamedTuple, Self, overload
 
-from lifefold.core.kernel import Envelope, Refusal, State, System, SystemStep, Transition, describe
+from lifefold.core.kernel import ENGINE, Envelope, Refusal, State, System, SystemStep, Transition, describe
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.store import Entry
@@ -42,7 +42,8 @@ class History(Sequence[Decision]):
     @classmethod
     def of(cls, system: System, entries: Iterable[Entry]) -> Self:
         """Fold a log's entries. Raises ``LogMismatchError`` where log and rules do not agree."""
-        return cls(system, [(each.entry.stream, each.envelope) for each in Ledger(system).fold(entries)])
+        decisions = (each for each in Ledger(system).fold(entries) if each.entry.stream != ENGINE)
+        return cls(system, [(each.entry.stream, each.envelope) for each in decisions])
 
     @classmethod
     def read(cls, system: System, text: str) -> Self:

@@ -65,7 +65,7 @@ class CommandRecord:
         try:
             with self._file.open("rb") as opened:
                 return msgspec.json.decode(opened.read(RECORD_BYTES), type=ProcessIdentity | None)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
             return None
 
     def _remove(self) -> None:

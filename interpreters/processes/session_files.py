@@ -141,7 +141,7 @@ def read_order(directory: Path) -> SessionOrder | None:
     """Return the order to start a session; None if it cannot be read."""
     try:
         return msgspec.json.decode(_contents(directory / durable.SPEC), type=SessionOrder)
-    except (OSError, SessionFileError, msgspec.DecodeError):
+    except (OSError, SessionFileError, *_UNREADABLE):
         return None
 
 
@@ -150,7 +150,7 @@ def _read(path: Path, record: type[Record]) -> Record | None:
         return msgspec.json.decode(_contents(path), type=record)
     except FileNotFoundError:
         return None
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise SessionFileError(f"{path} is no record of a session ({error}): was it edited?") from error
 
 
@@ -212,3 +212,7 @@ def tail_lines(path: Path, size_bytes: int = 2048) -> str:
         return _contents(path)[-size_bytes:].decode("utf-8", "replace").strip()
     except (FileNotFoundError, SessionFileError):
         return ""
+
+
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
+"""The errors of decoding bytes that are no record: an agent can write any."""

@@ -71,10 +71,14 @@ class Activities:
             is_meant = part[:2] == (name, asked.entity) and self._is_of(part, hastened)
             if is_meant and not process.is_over and process.spoken < len(process.said):
                 if part not in self._heard:
-                    raise Violation(self._system.name, Fault.UNATTENDED, f"{name}, {part[1]}: {asked.effect!r}")
+                    raise self.unreached(part, asked)
                 process.heard = process.spoken = len(process.said) - 1
                 after_ms = self._takes_ms(self._chance.environment.end_ms, "hastened", *part)
                 self._at(part, after_ms, self._speak, part, process)
+
+    def unreached(self, part: Part, asked: RequestedEffect) -> Exception:
+        """Return the error for an effect on an activity that this runner does not attend."""
+        return Violation(self._system.name, Fault.UNATTENDED, f"{part[0]}, {part[1]}: {asked.effect!r}")
 
     def relieve(self, relied_on: Collection[object], is_due: Callable[[Event], bool]) -> None:
         """Let activities without further reports come to an end after all, if a property relies on it.

@@ -36,7 +36,7 @@ The pause before the next opportunity (``when``, ``pause``) is none of these: a 
 """
 
 
-APART: Final = frozenset({"killed when waiting"})
+APART: Final = frozenset({"killed when waiting", "tears a line", "tells it late"})
 """The kinds of choices with random numbers of their own, so that they do not change the others of a seed."""
 
 

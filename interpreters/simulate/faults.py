@@ -5,7 +5,7 @@ something does *not* happen, and a run with all faults at once hides them (*swar
 The meaning of a fault stands with each.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -49,7 +49,32 @@ SHIPPED: Final = (
 )
 """All faults, each with its usual rate for each occasion."""
 
+_ON_ENGINE: Final = (
+    "fails", "exits early", "hangs", "floods", "rambles", "hasty", "slow", "late report", "early timer", "clock back",
+    "slow store", "store refuses", "torn write", "disk full", "killed when persisted", "killed when waiting",
+    "operators",
+)  # fmt: skip
+"""The faults above that a real engine meets, too. It delivers messages at once; the others are special cases."""
+
+OF_ENGINE: Final = (
+    *(each for each in SHIPPED if each.name in _ON_ENGINE),
+    Fault("any order", "the tasks of an engine take their steps in any order", 0.5),
+    Fault("killed between awaits", "the engine crashes between two steps of its event loop", 0.0005),
+    Fault("unsure write", "a transaction is durable, and the store reports an error all the same", 0.002),
+    Fault("fenced", "another writer takes over the log", 0.002),
+    Fault("stopped", "the engine is stopped in good order", 0.005),
+    Fault("handler raises", "the handler of an effect or activity raises an error, at most twice", 0.05),
+    Fault("slow handler", "a performed effect takes long, and later effects wait for it", 0.1),
+)
+"""The faults of a simulation of the real engine."""
+
 NAMES: Final = tuple(each.name for each in SHIPPED)
+
+ONLY_OF_ENGINE: Final = frozenset(each.name for each in OF_ENGINE) - {*NAMES}
+"""The names of the faults that only a real engine meets."""
+
+ALL_NAMES: Final = (*NAMES, *(each.name for each in OF_ENGINE if each.name in ONLY_OF_ENGINE))
+"""The names of all faults, also of those that only a real engine meets."""
 
 ACTED: Final = ("fails", "exits early", "hangs", "floods", "rambles", "hasty")
 """The faults of activities: a run may have some of them only."""
@@ -61,6 +86,11 @@ DEADLY: Final = (
 )  # fmt: skip
 """The faults that end a runner, each at a point of its work."""
 
+
+DEADLY_TO_ENGINE: Final = (
+    *(each for each in DEADLY if each in _ON_ENGINE), "killed between awaits", "unsure write", "fenced",
+)  # fmt: skip
+"""The faults that end a real engine."""
 
 SWARM: Final = (0.0, 0.0, 0.0, 1.0, 1.0, 4.0)
 """The factors of the rates in a run: half of the faults do not occur, and some very often."""
@@ -84,18 +114,18 @@ class Faults(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         """Check the rates."""
         for name, rate in self.rates.items():
-            if name not in NAMES:
-                message = f"there is no fault {name!r}; there are: {', '.join(NAMES)}"
+            if name not in ALL_NAMES:
+                message = f"there is no fault {name!r}; there are: {', '.join(ALL_NAMES)}"
                 raise ValueError(message)
             if not 0.0 <= rate <= 1.0:
                 message = f"{name}: a rate is between 0 and 1, not {rate!r}"
                 raise ValueError(message)
 
-    def of(self, choices: Choices) -> dict[str, float]:
-        """Return the rates of one run: 0 for a fault that it does not have."""
+    def of(self, choices: Choices, kinds: Sequence[Fault] = SHIPPED) -> dict[str, float]:
+        """Return the rates of one run with these kinds of faults: 0 for a fault that it does not have."""
         if not choices.is_drawn:
-            return dict.fromkeys(NAMES, 1.0)
-        rates = {each.name: self.rates.get(each.name, each.rate) for each in SHIPPED}
+            return dict.fromkeys((each.name for each in kinds), 1.0)
+        rates = {each.name: self.rates.get(each.name, each.rate) for each in kinds}
         if not self.swarm:
             return rates
         return {name: min(rate * _times(name, choices), MOST) for name, rate in rates.items()}
@@ -106,5 +136,5 @@ def _times(name: str, choices: Choices) -> float:
     return swarm[choices.cast(len(swarm), name)]
 
 
-NONE: Final = Faults(dict.fromkeys(NAMES, 0.0), swarm=False)
+NONE: Final = Faults(dict.fromkeys(ALL_NAMES, 0.0), swarm=False)
 """No faults."""

@@ -11,8 +11,8 @@ from typing import Final
 from lifefold.core.kernel import Cause, Envelope, Event, Input, Reaction, System, possible
 from lifefold.interpreters.simulate.environment import Chance
 from lifefold.interpreters.simulate.property_monitor import WHOLE
-from lifefold.interpreters.simulate.runner import Runner
 from lifefold.interpreters.simulate.scheduler import WAITED, Agenda
+from lifefold.interpreters.simulate.simulated_runner import SimulatedRunner
 
 HOUR_MS: Final = 3_600_000
 
@@ -44,7 +44,7 @@ _LAST: Final = (3,)
 class Operators:
     """The operators of a system: they give commands to the aggregates of a runner, and set its clock."""
 
-    def __init__(self, system: System, runner: Runner, agenda: Agenda, chance: Chance) -> None:
+    def __init__(self, system: System, runner: SimulatedRunner, agenda: Agenda, chance: Chance) -> None:
         """Take the system, the runner and the agenda."""
         self._system: Final = system
         self._runner: Final = runner

@@ -23,6 +23,7 @@ from lifefold.core.kernel import (
     delivery,
     replace,
 )
+from lifefold.core.kernel.snapshot import must_recover
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.search.crash_model import Fault
 from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED
@@ -50,6 +51,8 @@ class Runner:
         self.skew_ms = 0
         """The error of the runner's clock."""
         self.is_up = False
+        self.rests_within_ms: Final = 0
+        """0: what an engine has left to do is not checked here."""
         self.life = 0
         """The number of starts and crashes of runners: events of an earlier life are ignored."""
         self._down_since_ms = 0
@@ -99,7 +102,9 @@ class Runner:
         self._present = self.world
         down_ms = max(0, self.clock_ms - self.world.now_ms)  # as the engine counts: since the last entry
         back = [
-            Given(name, Envelope("", RunnerRecovered(down_ms), self.clock_ms, "engine")) for name in self.aggregates
+            Given(name, Envelope("", RunnerRecovered(down_ms), self.clock_ms, "engine"))
+            for name, aggregate in self.aggregates.items()
+            if must_recover(self.system.type_of(name), aggregate)
         ]
         new = [
             Given(name, replace(envelope, at_ms=self.clock_ms))
@@ -112,6 +117,8 @@ class Runner:
         if self._commands:
             self._agenda.at(self._agenda.now_ms, self._take_commands, life, [*self._commands.values()])
         self.give([*back, *new])
+        if not back and life == self.life:  # no aggregate comes back, so no activity of an owed effect does
+            self._perform_again()
 
     def _take_commands(self, life: int, commands: Sequence[Given]) -> None:
         """Accept operator commands from the time without a runner."""
@@ -322,6 +329,12 @@ class Runner:
         """Perform an effect; activities that it ends soon end soon."""
         self._done.add(identity)
         self.activities.hasten(identity[0], asked)
+
+    def must_have_come_to_rest(self) -> None:
+        """Check nothing: each step of this runner is checked when it is taken."""
+
+    def close(self) -> None:
+        """Do nothing: this runner has nothing to discard."""
 
     def come_back(self) -> None:
         """Start a runner, if there is none, in spite of any fault."""

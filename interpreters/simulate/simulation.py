@@ -36,12 +36,13 @@ from lifefold.interpreters.search.coverage import Coverage
 from lifefold.interpreters.search.used_parts import UsedParts
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Chance, Environment
-from lifefold.interpreters.simulate.faults import Faults
+from lifefold.interpreters.simulate.faults import OF_ENGINE, SHIPPED, Faults
 from lifefold.interpreters.simulate.inputs import Counts, Opening
 from lifefold.interpreters.simulate.operators import HOUR_MS, Operators
 from lifefold.interpreters.simulate.property_monitor import Debt, PropertyMonitor, Violation
 from lifefold.interpreters.simulate.runner import Runner
 from lifefold.interpreters.simulate.scheduler import Agenda
+from lifefold.interpreters.simulate.simulated_runner import RunnerType
 
 SECOND_MS: Final = 1_000
 """The first interval after which due properties are checked again."""
@@ -124,13 +125,15 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
     environment: Environment | None = None,
     limits: Limits | None = None,
     properties: Iterable[Property[Any]] = (),
+    runner: RunnerType | None = None,
 ) -> Run:
     """Run a system, or a machine by itself, in virtual time.
 
     A system needs its ``opening``: the first input of each of its aggregates. With a ``seed``, ``faults`` happen at
     their rates; without one everything is orderly, ``but`` for these deviations. ``properties`` are additional
-    properties: of the entity for a machine, of the ``SystemState`` for a system. Raises ``TypeError`` for a system
-    without an opening.
+    properties: of the entity for a machine, of the ``SystemState`` for a system. ``runner`` is the runner to simulate:
+    without one the simulation's own, ``engine_runner.EngineRunner`` for the real engine. Raises ``TypeError`` for a
+    system without an opening.
 
     >>> from lifefold import simulate
     >>> from lifefold.core.lifecycles import session
@@ -145,15 +148,23 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
     if not opening:
         raise TypeError(f"{target.name}: a system needs opening=, pairs of an aggregate and its first input")
     choices, around, given = Choices(seed, but=but), environment or Environment(), faults or Faults()
-    rates = Faults({**around.rates, **given.rates}, given.swarm).of(choices)
+    kinds = SHIPPED if runner is None else OF_ENGINE
+    make: RunnerType = Runner if runner is None else runner
+    rates = Faults({**around.rates, **given.rates}, given.swarm).of(choices, kinds)
     return _Simulation(
-        target, tuple(opening), tuple(properties), Chance(around, choices, rates), limits or Limits()
+        target, tuple(opening), tuple(properties), Chance(around, choices, rates), limits or Limits(), make
     ).run(seed)
 
 
 class _Simulation:
-    def __init__(
-        self, system: System, opening: Opening, properties: tuple[Property[Any], ...], chance: Chance, limits: Limits
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of a run
+        self,
+        system: System,
+        opening: Opening,
+        properties: tuple[Property[Any], ...],
+        chance: Chance,
+        limits: Limits,
+        runner: RunnerType,
     ) -> None:
         self._system = system
         self._chance = chance
@@ -161,7 +172,7 @@ class _Simulation:
         self._agenda = Agenda(START_MS)
         self._monitor = PropertyMonitor(system, properties)
         self._coverage = Coverage(system)
-        self._runner = Runner(system, opening, chance, self._agenda, self._watch)
+        self._runner = runner(system, opening, chance, self._agenda, self._watch)
         self._operators = Operators(system, self._runner, self._agenda, chance)
         self._entered: dict[tuple[str, str], tuple[tuple[str, str], int]] = {}
         self._state_ms: Counter[tuple[str, str]] = Counter()
@@ -180,6 +191,8 @@ class _Simulation:
             self._heal()
         except Violation as broken:
             found = Found(broken.owner, broken.prop, broken.of, self._agenda.now_ms - START_MS)
+        finally:
+            self._runner.close()
         for state, since_ms in self._entered.values():
             self._state_ms[state] += self._agenda.now_ms - since_ms
         return Run(
@@ -237,6 +250,9 @@ class _Simulation:
         self._monitor.heal()
         while overdue := self._monitor.overdue():
             self._settle(overdue[first % len(overdue)])
+        if self._runner.rests_within_ms:
+            self._let_pass(self._agenda.now_ms + self._runner.rests_within_ms)
+            self._runner.must_have_come_to_rest()
 
     def _settle(self, owed: Debt) -> None:
         """Check that a due property comes to hold, with only the inputs that it assumes. Raises ``Violation``."""

@@ -1,6 +1,6 @@
 """Event stores: the protocol, the store in one SQLite file, and the store in memory."""
 
-from lifefold.interpreters.store.errors import Damaged, Locked, NotAStore, Unwritable
+from lifefold.interpreters.store.errors import Damaged, Locked, NotAStore, Unreliable, Unwritable
 from lifefold.interpreters.store.memory import MemoryStore, Shelf
 from lifefold.interpreters.store.place import Displaced
 from lifefold.interpreters.store.protocol import (
@@ -10,10 +10,13 @@ from lifefold.interpreters.store.protocol import (
     EventStore,
     Fenced,
     Full,
+    Snapshot,
+    SnapshotPart,
     StoredCommand,
     StoreError,
     VersionConflict,
 )
+from lifefold.interpreters.store.snapshot import Resumption, SnapshotPlace, SnapshotStore
 from lifefold.interpreters.store.sqlite import SqliteStore
 
 __all__ = [
@@ -28,10 +31,16 @@ __all__ = [
     "Locked",
     "MemoryStore",
     "NotAStore",
+    "Resumption",
     "Shelf",
+    "Snapshot",
+    "SnapshotPart",
+    "SnapshotPlace",
+    "SnapshotStore",
     "SqliteStore",
     "StoreError",
     "StoredCommand",
+    "Unreliable",
     "Unwritable",
     "VersionConflict",
 ]

@@ -7,6 +7,7 @@ writer does not hide it. The file is no signature: a program that rewrites the l
 elsewhere is evidence.
 """
 
+import os
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
@@ -66,7 +67,10 @@ def keep_anchor(log: Path, connection: sqlite3.Connection, anchor: Anchor) -> No
         draft.unlink(missing_ok=True)
         make_private_file(draft)
         draft.chmod(mode)
-        draft.write_bytes(msgspec.json.encode(_Written(anchor.entries, anchor.link.hex())) + b"\n")
+        with draft.open("wb") as file:
+            file.write(msgspec.json.encode(_Written(anchor.entries, anchor.link.hex())) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())  # a name with torn contents would be an anchor that contradicts the log
         draft.replace(beside(log, END))
 
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
 from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.place import WAL, beside
@@ -40,6 +40,17 @@ FRAME_HEADER_BYTES: Final = 24
 """The sizes of the headers in a write-ahead log. The number of the page is first in the header of its frame."""
 
 
+class _Mark(NamedTuple):
+    """The size of a file, and its time of modification in nanoseconds of Unix time."""
+
+    size_bytes: int = 0
+    modified_ns: int = 0
+
+
+_NO_FILE: Final = _Mark()
+"""The mark of a file that cannot be looked at."""
+
+
 class Base:
     """The main file of a log as it is without changes by other programs."""
 
@@ -50,7 +61,7 @@ class Base:
         self._copies: Final = copies
         self._main = _opened(path) if copies else None
         self._copy: IO[bytes] | None = None
-        self._seen: tuple[int, int] | None = None
+        self._seen = _NO_FILE
         self._followed_bytes = 0
         self.renew()
 
@@ -58,7 +69,7 @@ class Base:
     def is_current(self) -> bool:
         """Whether the main file is unchanged since the last copy, as far as its size and time tell."""
         found = _mark(self._path)
-        return found is None or found == self._seen
+        return found in {_NO_FILE, self._seen}
 
     def is_checkpoint_due(self) -> bool:
         """Tell whether the write-ahead log has grown so much that its pages belong into the main file.
@@ -66,7 +77,7 @@ class Base:
         It begins again at a commit after a checkpoint, and is shortened then (``journal_size_limit``). While another
         process reads an earlier state, it only grows.
         """
-        size_bytes = _size(self._wal)
+        size_bytes = _mark(self._wal).size_bytes
         self._followed_bytes = min(self._followed_bytes, size_bytes)
         return size_bytes - self._followed_bytes >= CHECKPOINT_BYTES
 
@@ -74,11 +85,11 @@ class Base:
         """Copy the whole main file again. A full disk, or a very large file, leaves no copy."""
         self._drop()
         self._seen = _mark(self._path)
-        if not self._copies or self._main is None or self._seen is None or self._seen[0] > LARGEST_BYTES:
+        if not self._copies or self._main is None or self._seen == _NO_FILE or self._seen.size_bytes > LARGEST_BYTES:
             return
         try:
             self._copy = tempfile.TemporaryFile(dir=self._path.parent)  # noqa: SIM115 - open until the next copy
-            _copy_range(self._main, self._copy, 0, self._seen[0])
+            _copy_range(self._main, self._copy, 0, self._seen.size_bytes)
         except OSError:
             self._drop()
 
@@ -88,8 +99,8 @@ class Base:
         Frames of an earlier checkpoint are in the write-ahead log, too. Copying their pages again changes nothing.
         """
         seen = _mark(self._path)
-        self._followed_bytes = _size(self._wal)
-        if self._main is None or self._copy is None or seen is None or seen[0] > LARGEST_BYTES:
+        self._followed_bytes = _mark(self._wal).size_bytes
+        if self._main is None or self._copy is None or seen == _NO_FILE or seen.size_bytes > LARGEST_BYTES:
             self.renew()
             return
         self._seen = seen
@@ -168,16 +179,10 @@ def _pages(wal: Path) -> Iterator[tuple[int, int]]:
         yield (run[0] - 1) * page_bytes, len(run) * page_bytes
 
 
-def _size(path: Path) -> int:
-    """Return the size of a file in bytes; 0 if it cannot be looked at."""
-    found = _mark(path)
-    return 0 if found is None else found[0]
-
-
-def _mark(path: Path) -> tuple[int, int] | None:
-    """Return size and time of modification of a file; None if it cannot be looked at."""
+def _mark(path: Path) -> _Mark:
+    """Return the mark of a file; that of no file if it cannot be looked at."""
     try:
         found = path.stat()
     except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
+        return _NO_FILE
+    return _Mark(found.st_size, found.st_mtime_ns)

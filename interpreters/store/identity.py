@@ -5,10 +5,11 @@ import os
 import sqlite3
 import struct
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from lifefold.interpreters.store.errors import NotAStore
+from lifefold.interpreters.store.errors import NotAStore, fault_of_disk, of_disk
 
 SCHEMA_VERSION: Final = 5
 WITHOUT_RULES: Final = 4
@@ -40,8 +41,10 @@ def must_be_ours(path: Path) -> None:
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
     except sqlite3.Error as error:
-        header = _header(path) if path.with_name(path.name + "-wal").exists() else None
+        header = of_disk(path, partial(_header, path)) if path.with_name(path.name + "-wal").exists() else None
         if header is None:
+            if found := fault_of_disk(path, error):
+                raise found from error
             message = f"{path}: is not a lifefold log ({error})"
             raise NotAStore(message) from error
         application, version = header  # a full disk may interrupt a checkpoint: SQLite can repair the file

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from lifefold.interpreters.store.errors import Locked
+from lifefold.interpreters.store.errors import Locked, fault_of_disk
 from lifefold.interpreters.store.permissions import permit_as_the_log
 from lifefold.interpreters.store.protocol import StoreError
 
@@ -42,6 +42,9 @@ def open_lock(path: Path, flags: int = 0) -> int:
     except (FileNotFoundError, PermissionError):
         raise
     except OSError as error:
+        found = fault_of_disk(path, error)
+        if found is not None:
+            raise found from error
         message = f"{lock_file(path)}: is no lock of a log ({error.strerror}); if no run is at work there, remove it"
         raise StoreError(message) from error
 

@@ -5,7 +5,17 @@ from collections.abc import Mapping, Sequence
 from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 
-from lifefold.interpreters.store.protocol import Batch, Entry, Fenced, StoredCommand, StoreError, VersionConflict
+from lifefold.interpreters.store.protocol import (
+    Batch,
+    Entry,
+    Fenced,
+    Snapshot,
+    SnapshotPart,
+    StoredCommand,
+    StoreError,
+    VersionConflict,
+)
+from lifefold.interpreters.store.snapshot import Resumption, SnapshotPlace
 
 
 class Shelf:
@@ -19,6 +29,9 @@ class Shelf:
         self.performed: dict[str, int] = {}
         self.commands: dict[int, StoredCommand] = {}
         self.epoch = 0
+        self.snapshot_form = ""
+        self.snapshot_position = 0
+        self.parts: dict[tuple[str, str], SnapshotPart] = {}
 
 
 class MemoryStore:
@@ -53,12 +66,42 @@ class MemoryStore:
             last[entry.stream] = entry.version
             if entry.key:
                 keys.add((entry.stream, entry.key))
+        if batch.snapshot is not None:
+            self._keep(batch.snapshot)
         self.shelf.last, self.shelf.keys = last, keys
         self.shelf.entries.extend(batch.entries)
         self.shelf.performed.update(batch.performed)
         for number, answer in batch.answers.items():
             if number in self.shelf.commands:
                 self.shelf.commands[number] = replace(self.shelf.commands[number], answer=answer)
+
+    def _keep(self, snapshot: Snapshot) -> None:
+        shelf = self.shelf
+        if snapshot.form != shelf.snapshot_form:
+            shelf.parts.clear()
+        shelf.snapshot_form, shelf.snapshot_position = snapshot.form, len(shelf.entries)
+        shelf.parts.update({(each.stream, each.ref): each for each in snapshot.parts})
+
+    async def resumed(self, form: str) -> Resumption:
+        """Return the newest snapshot; see ``SnapshotStore``."""
+        shelf, entries = self.shelf, self.shelf.entries
+        if not shelf.snapshot_form or not shelf.snapshot_form.startswith(form):
+            return Resumption((), list(entries), len(entries))
+        versions = {stream: part.version for (stream, ref), part in shelf.parts.items() if not ref}
+        rest = [each for each in entries if each.version > versions.get(each.stream, 0)]
+        new = len(entries) - shelf.snapshot_position
+        newest = entries[shelf.snapshot_position - 1] if shelf.snapshot_position else None
+        place = SnapshotPlace() if newest is None else SnapshotPlace(newest.at_ms, newest.rules, len(rest) - new)
+        return Resumption(list(shelf.parts.values()), rest, len(entries), len(entries) - len(rest), place)
+
+    async def drop_snapshot(self) -> None:
+        """Remove the snapshot; see ``SnapshotStore``."""
+        self.shelf.snapshot_form = ""
+        self.shelf.parts.clear()
+
+    async def known_keys(self, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Return the known keys; see ``SnapshotStore``."""
+        return self.shelf.keys.intersection(keys)
 
     async def read(self, stream: str | None = None, after: int = 0) -> Sequence[Entry]:
         """Return entries; see ``EventStore``."""

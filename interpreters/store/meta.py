@@ -9,7 +9,7 @@ from typing import Final
 from lifefold.interpreters.store.chain import FIRST, Anchor
 from lifefold.interpreters.store.errors import damaged
 
-OF_THE_STORE: Final = ("epoch", "anchor", "digest")
+OF_THE_STORE: Final = ("epoch", "anchor", "digest", "snapshot")
 """The names of the store's own metadata; all other names belong to the log's maker."""
 
 

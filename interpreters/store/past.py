@@ -7,6 +7,7 @@ from typing import Self
 
 from lifefold.interpreters.store.protocol import Entry
 from lifefold.interpreters.store.reading import connect, moment_of
+from lifefold.interpreters.store.snapshot import Resumption
 from lifefold.interpreters.store.sqlite import SqliteStore
 
 
@@ -41,6 +42,11 @@ class PastStore(SqliteStore):
         """Return entries until the position; see ``EventStore``."""
         entries = await self.read_on(0)
         return [each for each in entries if stream in {None, each.stream} and each.version > after]
+
+    async def resumed(self, form: str) -> Resumption:  # noqa: ARG002 - as it is declared
+        """Return all entries until the position: a snapshot is of a later one."""
+        entries = await self.read_on(0)
+        return Resumption((), entries, len(entries))
 
     async def read_on(self, count: int) -> Sequence[Entry]:
         """Return the entries until the position, without the first ``count``. Their chain is verified."""

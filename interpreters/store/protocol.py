@@ -62,16 +62,37 @@ class StoredCommand(msgspec.Struct, frozen=True, gc=False):
     answer: str | None = None
 
 
+class SnapshotPart(msgspec.Struct, frozen=True, gc=False):
+    """The bytes of one entity, or of the head of a stream (``ref`` is empty) as of a version."""
+
+    stream: str
+    ref: str
+    data: bytes
+    is_live: bool = True
+    version: int = 0
+
+
+class Snapshot(msgspec.Struct, frozen=True, gc=False):
+    """New parts of the snapshot of a store, written with a batch, for the entries before the batch.
+
+    Parts of another ``form`` are removed. Each stream with entries has a head, if only an empty one of version 0.
+    """
+
+    form: str
+    parts: Sequence[SnapshotPart]
+
+
 class Batch(msgspec.Struct, frozen=True, gc=False):
     """The contents of one transaction.
 
     ``performed`` holds, per stream, the version up to which all effects are performed. ``answers`` holds the outcomes
-    of operator commands by their number.
+    of operator commands by their number. A store that keeps snapshots (``SnapshotStore``) writes ``snapshot``, too.
     """
 
     entries: Sequence[Entry] = ()
     performed: Mapping[str, int] = {}
     answers: Mapping[int, str] = {}
+    snapshot: Snapshot | None = None
 
 
 class EventStore(Protocol):

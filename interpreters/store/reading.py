@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from lifefold.interpreters.store.chain import FIRST, Anchor, BrokenChain, verified
-from lifefold.interpreters.store.errors import NotAStore, damaged, translated
+from lifefold.interpreters.store.errors import NotAStore, damaged, fault_of_disk, translated
 from lifefold.interpreters.store.identity import must_be_ours
 from lifefold.interpreters.store.meta import anchor_of, meta_of, must_be_whole
 from lifefold.interpreters.store.protocol import Busy, Entry, StoreError
@@ -42,6 +42,8 @@ def connect(path: Path) -> sqlite3.Connection:
         if is_busy(error):
             message = f"{path}: another program keeps the log busy ({error})"
             raise Busy(message) from error
+        if found := fault_of_disk(path, error):
+            raise found from error
         message = f"{path}: cannot be read as a log ({error})"
         raise NotAStore(message) from error
     try:

@@ -9,7 +9,20 @@ from typing import Final
 from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION, WITHOUT_RULES
 from lifefold.interpreters.store.meta import digest_of_meta
 from lifefold.interpreters.store.permissions import make_private_file
+from lifefold.interpreters.store.place import flush_folder
 from lifefold.interpreters.store.protocol import StoreError
+
+_SNAPSHOTS: Final = (
+    "CREATE TABLE IF NOT EXISTS snapshots (\n"
+    "    stream TEXT NOT NULL,\n"
+    "    ref TEXT NOT NULL,\n"
+    "    version INTEGER NOT NULL,\n"
+    "    is_live INTEGER NOT NULL,\n"
+    "    data BLOB NOT NULL,\n"
+    "    checksum INTEGER NOT NULL,\n"
+    "    PRIMARY KEY (stream, ref)\n"
+    ") WITHOUT ROWID;\n"
+)
 
 _SCHEMA: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;\n"
@@ -39,7 +52,7 @@ def write_schema(path: Path, meta: Mapping[str, str]) -> None:
     make_private_file(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};")
-        connection.executescript(_SCHEMA)
+        connection.executescript(_SCHEMA + _SNAPSHOTS)
         connection.executemany("INSERT INTO meta VALUES (?, ?)", {**meta, "digest": digest_of_meta(meta)}.items())
 
 
@@ -49,6 +62,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     try:
         if version_of(connection) == WITHOUT_RULES:
             connection.execute("ALTER TABLE entries ADD COLUMN rules TEXT NOT NULL DEFAULT ''")
+            connection.execute(_SNAPSHOTS)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
     except BaseException:
@@ -71,6 +85,18 @@ def version_of(connection: sqlite3.Connection) -> int:
     """Return the version of a log's tables."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return int(version)
+
+
+def write_new(path: Path, meta: Mapping[str, str]) -> None:
+    """Make an empty log at a path, whole or not at all, and durably."""
+    draft = path.with_name(path.name + ".new")
+    draft.unlink(missing_ok=True)
+    try:
+        write_schema(draft, meta)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    flush_folder(path.parent)
 
 
 def must_be_free(path: Path) -> None:

@@ -19,17 +19,20 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Final, Self, TypeVar
 
 import anyio
 import msgspec
 from anyio import to_thread
+from anyio.lowlevel import checkpoint
 
 from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.anchor_file import drop_anchor, keep_anchor
 from lifefold.interpreters.store.base import Base
 from lifefold.interpreters.store.chain import Anchor, linked
-from lifefold.interpreters.store.errors import damaged, translated, unreliable
+from lifefold.interpreters.store.errors import damaged, fault_of_disk, of_disk, translated, unreliable
+from lifefold.interpreters.store.keeping import drop, keep, known_keys, resumed
 from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
 from lifefold.interpreters.store.place import (
@@ -39,11 +42,11 @@ from lifefold.interpreters.store.place import (
     Place,
     backed_up,
     beside,
-    flush_folder,
     recover,
 )
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
 from lifefold.interpreters.store.reading import (
+    BUSY_TIMEOUT_S,
     Chain,
     Known,
     between,
@@ -55,7 +58,8 @@ from lifefold.interpreters.store.reading import (
     position_at,
     read_on,
 )
-from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_schema
+from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_new
+from lifefold.interpreters.store.snapshot import Resumption
 from lifefold.interpreters.store.wal import write_again
 
 _logger: Final = logging.getLogger(__name__)
@@ -64,6 +68,12 @@ T = TypeVar("T")
 
 BUSY_PAUSE_S: Final = 0.2
 """The pause of a patient store before the next try."""
+
+QUICK_S: Final = 0.005
+"""Work that takes less is done by the thread of the event loop."""
+
+SMALL_ENTRIES: Final = 200
+"""The largest batch that is written by the thread of the event loop."""
 
 COPY_TRIES: Final = 3
 """The number of tries to copy a displaced log and open the copy, which may be deleted in between."""
@@ -100,6 +110,8 @@ class SqliteStore:
         self._epoch: Final = epoch
         self._patient: Final = patient
         self._turn: Final = anyio.CapacityLimiter(1)
+        self._took_s = QUICK_S
+        """The time of the last work, in seconds."""
         descriptors.opened(self)
 
     @classmethod
@@ -111,15 +123,8 @@ class SqliteStore:
         lock = take_lock(path)
         try:
             must_be_free(path)
-            draft = path.with_name(path.name + ".new")
-            draft.unlink(missing_ok=True)
-            try:
-                write_schema(draft, meta)
-                drop_anchor(path)
-                draft.replace(path)
-            finally:
-                draft.unlink(missing_ok=True)
-            flush_folder(path.parent)
+            of_disk(path, partial(drop_anchor, path))
+            of_disk(path, partial(write_new, path, meta))
             return cls._writing(path, lock, patient=True)
         except BaseException:
             os.close(lock)
@@ -183,7 +188,7 @@ class SqliteStore:
         text = self.meta(name)
         try:
             return None if text is None else msgspec.json.decode(text, type=kind)
-        except (msgspec.DecodeError, UnicodeError) as error:
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise damaged(self.path, f"its metadata {name!r} cannot be read: {error}") from error
 
     def newest_rules(self) -> str | None:
@@ -220,7 +225,7 @@ class SqliteStore:
 
     async def append(self, batch: Batch) -> None:
         """Write a batch in one transaction; see ``EventStore``."""
-        await self._in_turn(partial(self._append, batch))
+        await self._in_turn(partial(self._append, batch), is_small=len(batch.entries) <= SMALL_ENTRIES)
 
     async def read(self, stream: str | None = None, after: int = 0) -> Sequence[Entry]:
         """Return entries; see ``EventStore``."""
@@ -237,6 +242,23 @@ class SqliteStore:
     async def between(self, after: int, until: int) -> Sequence[Entry]:
         """Return the entries after one position of the log until another, of all streams."""
         return await self._in_turn(lambda: between(self._connection, after, until))
+
+    async def resumed(self, form: str) -> Resumption:
+        """Return the newest snapshot; see ``SnapshotStore``. Without one the entries are read while they are used."""
+        return await self._in_turn(lambda: resumed(self.path, self._connection, form))
+
+    async def drop_snapshot(self) -> None:
+        """Remove the snapshot; see ``SnapshotStore``."""
+
+        def dropped() -> None:
+            with _transaction(self._connection) as connection:
+                drop(connection)
+
+        await self._in_turn(dropped)
+
+    async def known_keys(self, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Return the known keys; see ``SnapshotStore``."""
+        return await self._in_turn(lambda: known_keys(self._connection, keys))
 
     async def performed(self) -> Mapping[str, int]:
         """Return the performed versions; see ``EventStore``."""
@@ -262,17 +284,39 @@ class SqliteStore:
             self._look()
             return [StoredCommand(*each) for each in self._connection.execute(query, (unanswered,))]
 
+        return await self._in_turn(found, is_small=True)
+
+    async def answers(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the answers to these operator commands, by number, without those that have none yet."""
+        query = "SELECT CAST(answer AS TEXT) FROM posts WHERE id = ? AND answer IS NOT NULL"
+
+        def found() -> dict[int, str]:
+            rows = ((number, self._connection.execute(query, (number,)).fetchone()) for number in numbers)
+            return {number: row[0] for number, row in rows if row is not None}
+
         return await self._in_turn(found)
 
     async def look(self) -> None:
         """Continue in a copy if the log is no longer at its path; ``append`` and ``commands`` do that too."""
         await self._in_turn(self._look)
 
-    async def _in_turn(self, work: Callable[[], T]) -> T:
+    async def _in_turn(self, work: Callable[[], T], *, is_small: bool = False) -> T:
+        """Work on the connection, one task after the other. Wait while the log is busy, if the store is patient.
+
+        Small work is done by the thread of the event loop while the disk is quick: a change of threads takes longer
+        than a quick flush. Slow work would stop the event loop, so it is done by another thread.
+        """
         waited, before = False, self.displaced
         while True:
             try:
-                done = await to_thread.run_sync(translated, self.path, work, limiter=self._turn)
+                if is_small and self._took_s < QUICK_S and not waited and not self._turn.borrowed_tokens:
+                    await checkpoint()
+                    done = self._at_once(work)
+                else:
+                    done = await to_thread.run_sync(self._timed, work, limiter=self._turn)
+            except _NotNow:
+                is_small = False
+                continue
             except Busy as busy:
                 if not self._patient:
                     raise
@@ -286,6 +330,26 @@ class SqliteStore:
                     self.when_displaced()
                 return done
             await anyio.sleep(BUSY_PAUSE_S)
+
+    def _timed(self, work: Callable[[], T]) -> T:
+        start = perf_counter()
+        try:
+            return translated(self.path, work)
+        finally:
+            self._took_s = perf_counter() - start
+
+    def _at_once(self, work: Callable[[], T]) -> T:
+        """Work without a wait for other programs. Raises ``_NotNow`` if one has locked the log, or a task works."""
+        if self._turn.borrowed_tokens:
+            raise _NotNow
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        try:
+            return self._timed(work)
+        except Busy as busy:
+            raise _NotNow from busy
+        finally:
+            with suppress(sqlite3.Error):  # the connection of a displaced log is closed
+                self._connection.execute(_WAITING)
 
     def _look(self) -> None:
         """Continue in a copy if the log is not at its path, or has other contents: writes to it are lost."""
@@ -356,8 +420,11 @@ class SqliteStore:
             message = f"{self.path}: another runner (epoch {epoch}) has taken over from this one (epoch {self._epoch})"
             raise Fenced(message)
         anchor = self._known.anchor
-        if batch.entries:
+        if batch.entries or batch.snapshot is not None:
             anchor = self._anchor(connection)
+        if batch.snapshot is not None:
+            keep(connection, anchor, batch.snapshot)
+        if batch.entries:
             _check_versions(connection, batch.entries)
             written = list(linked(anchor, batch.entries))
             connection.executemany(
@@ -382,6 +449,13 @@ class SqliteStore:
         if Anchor(*(newest or ())) != anchor:
             raise damaged(self.path, "another program has changed its entries while it was written")
         return anchor
+
+
+class _NotNow(Exception):
+    """The work would have to wait; nothing of it is done."""
+
+
+_WAITING: Final = f"PRAGMA busy_timeout = {int(1_000 * BUSY_TIMEOUT_S)}"
 
 
 @contextmanager
@@ -415,7 +489,7 @@ def _next_epoch(path: Path, connection: sqlite3.Connection) -> int:
         try:
             write_again(beside(path, WAL))
         except OSError as error:
-            raise unreliable(path, error) from error
+            raise fault_of_disk(path, error) or unreliable(path, error) from error
         epoch_of(path, connection)
         connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
         return epoch_of(path, connection)

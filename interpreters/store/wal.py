@@ -36,7 +36,7 @@ def write_again(wal: Path) -> None:
     can still be read, until the power is lost. So the next writer would rely on transactions that are not on the disk,
     and lose its own together with them. Written again, the pages are on the disk after the flush. Raises ``OSError``.
     """
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, PermissionError):  # a user who may not write it is told so by SQLite
         opened = os.open(wal, os.O_RDWR | os.O_CLOEXEC)
         try:
             place = 0

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from lifefold.core.kernel import Machine, Row, System
+from lifefold.core.kernel import Machine, Row, System, alone
 from lifefold.interpreters.called import called
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.opening import Opening, opened
@@ -120,11 +120,29 @@ def _meant(name: str) -> str:
 _ACCEPTED: Final = "a Machine, a pair (System, opening), or a function without parameters that returns one of them"
 
 
-def _found(name: str) -> Target:
+def system_named(name: str) -> System:
+    """Return the system of ``module:attribute``, with or without an opening. Raises ``UnusableTarget``."""
+    value, _ = _value(name)
+    match value:
+        case Machine():
+            return alone(value)[0]
+        case System() | (System(), _):
+            return value if isinstance(value, System) else value[0]
+        case _:
+            raise UnusableTarget(f"{name} is {called(value)}; accepted: a System, or {_ACCEPTED}")
+
+
+def _value(name: str) -> tuple[Any, bool]:
+    """Return what a name stands for, and whether a function has made it."""
     module, _, attribute = name.partition(":")
     found = _attribute(name, module, attribute)
     made = _is_function(found)
-    value: Machine[Any] | System | tuple[Any, ...] = _called(name, found) if made else found
+    return _called(name, found) if made else found, made
+
+
+def _found(name: str) -> Target:
+    module, _, attribute = name.partition(":")
+    value, made = _value(name)
     spelled, needs = f"{attribute}{'()' if made else ''}", (module, attribute.partition(".")[0])
     match value:
         case Machine():

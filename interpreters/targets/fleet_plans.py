@@ -294,6 +294,7 @@ def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
     for features in (
         *(governed_plan, trusted_plan, renewed_plan, stalling_plan, restarted_plan, orphans_plan),
         *(aborts_plan, serving_plan, preempting_plan, quota_plan, turns_plan, asking_plan, talking_plan, notified_plan),
+        steering_plan,
     ):
         of = _with(of, features(agents, tasks), plain)
     adaptive = cycle((True, False))

@@ -91,7 +91,8 @@ def followed(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choi
     """Yield the facts in the output of a session, in any order, every few seconds; some are told twice.
 
     They are tools, compactions, refusals and the name of the conversation, and seldom a limit of the account. A fact
-    that is told twice has its position again, as after a restart of the runner that reads the output.
+    that is told twice has its position again, as after a restart of the runner that reads the output. Its second time
+    may come after the next fact. The fact of a torn line is told never, and the next one has the position after it.
     """
     assert isinstance(activity, FollowOutput)  # noqa: S101 - it is the script of that
     running = entity.find(FollowOutput.__name__)
@@ -100,6 +101,7 @@ def followed(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choi
     tool, compaction = output.Doing(output.Work.TOOL, "Bash"), output.Doing(output.Work.COMPACTION)
     known = aggregate.entities.get(conversation.REF)
     talks_as = (known.record.id if known is not None else "") or f"C{running.generation}"
+    late: Event | None = None
     for place in range(_FACTS):
         position: int = entity.record.position + place + 1
         facts: tuple[output.Seen, ...] = (
@@ -117,7 +119,12 @@ def followed(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choi
             said = output.LimitSeen(position)
         if steering.REF in aggregate.entities and (number := choices.any_way(("takes", *name, place), _MESSAGES)):
             said = output.MessageTaken(position, number)
+        if choices.way(("tears a line", *name, place), 2, _SELDOM):
+            continue
         yield Said((1 + slow * 20) * SECOND_MS, said)
+        if late is not None:
+            yield Said(SECOND_MS, late)
+        late = said if choices.way(("tells it late", *name, place), 2, _SELDOM) else None
         if choices.way(("tells it twice", *name, place), 2, _SELDOM):
             yield Said(SECOND_MS, said)
 

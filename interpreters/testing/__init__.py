@@ -8,6 +8,7 @@ from lifefold.interpreters.testing.adapters import (
     AdapterConformance,
     Recording,
 )
+from lifefold.interpreters.testing.evolution import EvolutionError, OldLog, check_evolution
 from lifefold.interpreters.testing.harness import Harness
 from lifefold.interpreters.testing.interpreters import (
     INTERPRETER_CHECKS,
@@ -17,6 +18,7 @@ from lifefold.interpreters.testing.interpreters import (
     InterpreterConformance,
 )
 from lifefold.interpreters.testing.laws import LawBrokenError, check_laws
+from lifefold.interpreters.testing.refinement import ForeignEntry, foreign_entry, is_behaviour
 from lifefold.interpreters.testing.run import OpeningRefusedError
 from lifefold.interpreters.testing.stores import STORE_CHECKS, Log, StoreCheck, StoreConformance
 from lifefold.interpreters.testing.strategies import events, systems, traces
@@ -31,20 +33,26 @@ __all__ = [
     "AdapterConformance",
     "Aspect",
     "Bench",
+    "EvolutionError",
     "Example",
+    "ForeignEntry",
     "Harness",
     "InterpreterCheck",
     "InterpreterConformance",
     "LawBrokenError",
     "Log",
+    "OldLog",
     "OpeningRefusedError",
     "Recording",
     "StoreCheck",
     "StoreConformance",
     "Taken",
     "Trace",
+    "check_evolution",
     "check_laws",
     "events",
+    "foreign_entry",
+    "is_behaviour",
     "systems",
     "traces",
 ]

@@ -133,10 +133,7 @@ class _Application:
             message = f"{KEY_HEADER}: accepted: 1 to {KEY_CHARACTERS} characters of A-Z, a-z, 0-9 and ._:-"
             raise BadParameter(message)
         desk = self._shelf.desk(request.path_params["key"])
-        try:
-            command = _COMMAND.decode(await request.body())
-        except (msgspec.DecodeError, UnicodeError) as error:
-            raise BadParameter(str(error)) from error
+        command = command_of(await request.body())
         given: Given = await to_thread.run_sync(desk.give, command, key)
         await to_thread.run_sync(self._shelf.log(request.path_params["key"]).take)  # the next page has its effect
         self._shelf.pulse.beat()
@@ -212,6 +209,15 @@ class _Application:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def command_of(body: bytes) -> Command:
+    """Return the command in the body of a request. Raises ``BadParameter``."""
+    try:
+        command: Command = _COMMAND.decode(body)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise BadParameter(str(error)) from error
+    return command
 
 
 def _wants_json(request: Request) -> bool:

@@ -82,7 +82,7 @@ def _releases(view: View) -> Iterator[Action]:
     """Yield the ends of quarantines, one for each agent, service or task."""
     if view.moment.is_now:
         for name in dict.fromkeys(each.name for each in quarantines.quarantined(view.there)):
-            about = "it continues in its state; the cause of its error has to be mended before"
+            about = "it continues in its state; the cause of its error has to be fixed before"
             yield Action(f"Release {name}", {"command": "release", "name": name}, about)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from lifefold.core.fleet.system import board
-from lifefold.core.kernel import Envelope, Reaction, RunnerRecovered
+from lifefold.core.kernel import Envelope, Reaction, RulesChanged, RunnerRecovered
 from lifefold.effects import Tell
 from lifefold.interpreters.cli.log_filter import concerned
 from lifefold.interpreters.cli.story import SHOWN, happenings
@@ -137,6 +137,8 @@ class Journal:
             news = self._chronicle.recovered(envelope.event, envelope.at_ms)
             if news is not None:
                 self.story.append(_told(seq, news, (), ()))
+        if isinstance(envelope.event, RulesChanged):
+            self.story.append(_told(seq, self._chronicle.rules_changed(envelope.event, envelope.at_ms), (), ()))
         for news, steps in self._chronicle.told(aggregate, reaction):
             found = [concerned(aggregate, reaction, step) for step in steps]
             tasks, agents = (frozenset[str]().union(*each) for each in zip(*found, strict=True))

@@ -5,6 +5,7 @@ installs the programs; the tests of one that is not there are skipped. A session
 alone: home, repository and model service are its own.
 """
 
+import json
 import signal
 import time
 from collections.abc import Iterable
@@ -23,7 +24,9 @@ from dialects import Served
 from homes import environment, is_there
 from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import Tokens, adapter_of
+from lifefold.interpreters.adapters.mcp_config import PERMISSION_TOOL, SERVER, mcp_config
 from lifefold.interpreters.doctor.programs import AgentProgram, examined
+from lifefold.interpreters.fleet_runner.agent_programs import LIFEFOLD
 from record import without_places
 from sessions import Sandbox, Session
 
@@ -74,6 +77,21 @@ def total(sessions: Iterable[Session]) -> tuple[int, int, int, int]:
     """Return the tokens that the model service has served: input, read and written cache, output."""
     served = reduce(Served.plus, (each.served for each in sessions))
     return served.input, served.cached, 0, served.output
+
+
+@pytest.mark.agents
+@pytest.mark.parametrize("program", ["claude"])
+def test_the_model_is_offered_the_tools_of_the_fleet_at_once(program: str, tmp_path: Path) -> None:
+    """It need not search for them. The permission tool is the program's, and the model cannot call it."""
+    config = json.loads(mcp_config(LIFEFOLD))
+    config["mcpServers"][SERVER]["env"] = {
+        "LIFEFOLD_AGENT": "ann", "LIFEFOLD_TASK": "T1", "LIFEFOLD_TOKEN": "1-00", "LIFEFOLD_DB": "none.db",
+    }  # fmt: skip
+    words = (f"--mcp-config={json.dumps(config)}", f"--permission-prompt-tool={PERMISSION_TOOL}")
+    found = Sandbox(program, tmp_path).session(msgspec.structs.replace(CASES[program]["success"], arguments=words))
+    assert found.end.outcome is Outcome.SUCCESS
+    own = {each.removeprefix(f"mcp__{SERVER}__") for each in found.tools if each.startswith("mcp__")}
+    assert own == {"ask_operator", "split", "report", "task"}
 
 
 def killed_total(session: Session) -> tuple[int, int, int, int]:

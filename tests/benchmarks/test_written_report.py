@@ -21,14 +21,14 @@ def test_a_report_replaces_its_own_part_only(tmp_path: Path) -> None:
     write_alone(document, HOST, [report("runner", "3 s")])
     added = document.read_text()
     assert added.startswith(before.rstrip())
-    assert "### `runner`\n\nMeasured by itself. processor: one; load before: 0.1.\n\nRuns:" in added
+    assert "### `runner`\n\nMeasured by itself:\n\n- processor: one\n- load before: 0.1\n\nRuns:" in added
     write_alone(document, HOST, [report("fold", "9 s")])
     text = document.read_text()
     heads = [line for line in text.splitlines() if line.startswith("### ")]
     assert sorted(heads) == ["### `desk`", "### `fold`", "### `runner`"]
     assert "| all | 9 s |" in text
     assert "| all | 1 s |" not in text
-    assert text.count("Measured by itself.") == 2
+    assert text.count("Measured by itself:") == 2
     write_alone(document, HOST, [report("runner", "4 s")])
     assert document.read_text().count("### `runner`") == 1
     assert "| all | 3 s |" not in document.read_text()

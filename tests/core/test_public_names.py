@@ -3,15 +3,16 @@
 from lifefold.core import fleet, kernel
 
 KERNEL = (
-    "ANY LATE_OR_REPEATED START_MS STAY ActivityEnded ActivityScope After Aggregate AggregateType Cause Codec"
-    " Create Created"
-    " DecisionError Dispatch Does Entity EntityQuarantined EntityReleased EntityStep Envelope Event"
-    " Fairness HandlerFailed IllegalTransition Input InvalidMachine LifecycleEvent Machine Opened Outcomes Pattern"
-    " PersistentMap Phase Possible Projection Property PropertyKind Reaction Record Refusal RequestedEffect Row Rule"
-    " RunnerRecovered Running State Step System SystemState SystemStep TimerFired Transition"
-    " UnreadableEntry View World accepts advance after alone always always_step anywhere cause_of create"
-    " decide delivery describe does encode eventually journal late leads_to localized possible"
-    " possible_of projected react replace restarted row rule sent_in sometimes strongly subject_of weakly written"
+    "ANY ENGINE LATE_OR_REPEATED START_MS STAY ActivityEnded ActivityScope After Aggregate AggregateType Cause"
+    " Codec Create Created DecisionError Dispatch Does Entity EntityQuarantined EntityReleased EntityStep"
+    " Envelope Event Evolved Fairness HandlerFailed IllegalTransition Input InvalidMachine LifecycleEvent"
+    " Machine Opened Outcomes Pattern PersistentMap Phase Possible Projection Property PropertyKind Reaction"
+    " Record Refusal RequestedEffect Row Rule RulesChanged RunnerRecovered Running State Step System"
+    " SystemState SystemStep TimerFired Transition UnreadableEntry View World accepts advance after alone"
+    " always always_step anywhere broken cause_of create decide delivery describe does encode eventually"
+    " journal late leads_to localized misfits possible possible_of projected react removed removed_field"
+    " renamed renamed_field replace restarted row rule sent_in sometimes strongly subject_of upcast weakly"
+    " written"
 ).split()
 
 FLEET = (

@@ -40,6 +40,7 @@ def test_a_fleet_whose_session_has_another_state_ends_well_under_faults(seed: in
     assert simulate(of, opening=opening, seed=seed, faults=Faults()).ok
 
 
+@pytest.mark.foreign_log
 def test_a_session_with_another_state_runs_and_its_log_is_read_by_its_own_rules(tmp_path: Path) -> None:
     """On real processes; the agent rests after each of its tasks."""
     sandbox = Sandbox(tmp_path).prepare("plain-1", "plain-2", agents=1)

@@ -12,7 +12,7 @@ import kiln
 from kiln import Announce, Fire
 from lifefold.core.kernel import Entity, Envelope, Event, Reaction, Refusal
 from lifefold.interpreters.engine import ActivityContext, Clock, EffectContext, Engine, Interpreter, OnError
-from lifefold.interpreters.store import Batch, Entry, EventStore, MemoryStore, Shelf, SqliteStore, StoredCommand
+from lifefold.interpreters.store import Batch, Entry, MemoryStore, Resumption, Shelf, SqliteStore, StoredCommand
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class VirtualClock:
 class Log(Protocol):
     """A log that outlives its writers."""
 
-    def open(self) -> EventStore:
+    def open(self) -> MemoryStore | SqliteStore:
         """Open it for writing; the writer before is gone."""
         ...
 
@@ -71,7 +71,7 @@ class MemoryLog:
     def __init__(self) -> None:
         self._shelf = Shelf()
 
-    def open(self) -> EventStore:
+    def open(self) -> MemoryStore | SqliteStore:
         return MemoryStore(self._shelf)
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class SqliteLog:
         self.path: Final = path
         self._store: SqliteStore | None = None
 
-    def open(self) -> EventStore:
+    def open(self) -> MemoryStore | SqliteStore:
         self.close()
         known = self.path.exists()
         self._store = SqliteStore.open(self.path) if known else SqliteStore.create(self.path, {})
@@ -104,7 +104,7 @@ async def _nothing(_batch: Batch) -> None:
 class TappedStore:
     """A store with a tap: what is put into ``before`` and ``after`` happens with each batch, there."""
 
-    def __init__(self, inner: EventStore) -> None:
+    def __init__(self, inner: MemoryStore | SqliteStore) -> None:
         self.inner: Final = inner
         self.busy = 0
         self.before: Callable[[Batch], Awaitable[None]] = _nothing
@@ -120,6 +120,15 @@ class TappedStore:
 
     async def performed(self) -> Mapping[str, int]:
         return await self._busy(self.inner.performed())
+
+    async def resumed(self, form: str) -> Resumption:
+        return await self._busy(self.inner.resumed(form))
+
+    async def drop_snapshot(self) -> None:
+        await self._busy(self.inner.drop_snapshot())
+
+    async def known_keys(self, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+        return await self._busy(self.inner.known_keys(keys))
 
     async def submit(self, stream: str, envelope: bytes) -> int:
         return await self._busy(self.inner.submit(stream, envelope))

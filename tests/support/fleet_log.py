@@ -24,11 +24,20 @@ class FleetLog:
     """A log in a file, and how it goes on."""
 
     def __init__(
-        self, path: Path, *tasks: TaskPlan, agents: tuple[AgentPlan, ...] = (), meaning: str = "{}", **plan: Any
+        self,
+        path: Path,
+        *tasks: TaskPlan,
+        agents: tuple[AgentPlan, ...] = (),
+        meaning: str = "{}",
+        rules: str = "",
+        **plan: Any,
     ) -> None:
-        """Begin a log with a plan; without agents there is one, ann. ``meaning`` is what its fleet file has said."""
+        """Begin a log with a plan; without agents there is one, ann. ``meaning`` is what its fleet file has said.
+
+        The rules are of the version ``rules``, by default of the present one.
+        """
         self.path = path
-        self._ledger = Ledger(system, rules=rules_version(system))
+        self._ledger = Ledger(system, rules=rules or rules_version(system))
         whole = Plan("fleet", agents or (AgentPlan("ann"),), tasks, **plan)
         entries = [self._decided(name, envelope) for name, envelope in opening(whole, 0)]
         with SqliteStore.create(path, {"fleet": "fleet", "meaning": meaning}) as store:

@@ -17,6 +17,7 @@ import anyio
 from commands_run import Fork, run_command, start_command
 from lifefold.core.kernel import Envelope, Event, encode
 from lifefold.interpreters.store import SqliteStore
+from recorded_runs import Place
 
 AGENT = r"""
 import os, pathlib, signal, sys, time
@@ -110,6 +111,8 @@ class Sandbox:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.fleet = folder / "fleet.toml"
+        self.place = Place(folder)
+        """Lets the plugin of recorded runs look at the logs here."""
         self.log = folder / ".lifefold" / "sandbox.db"
         self.runners: list[int] = []
         """The processes of runners that were started here: the words of some do not tell."""

@@ -15,7 +15,7 @@ from typing import Any, Never
 
 import anyio
 
-from lifefold.interpreters.store import Batch, Entry, SqliteStore, sqlite
+from lifefold.interpreters.store import Batch, Entry, SqliteStore, schema
 
 TRIPLE = 3
 """How many entries ``write`` puts into each batch, so that a torn one would show."""
@@ -76,7 +76,7 @@ def make(path: Path, moment: str) -> None:
     timestamps: dict[str, tuple[object, str, object]] = {
         "between its tables": (sqlite3, "connect", partial(sqlite3.connect, factory=Dying)),
         "before it has its name": (Path, "replace", die),
-        "after it has its name": (sqlite, "flush_folder", die),
+        "after it has its name": (schema, "flush_folder", die),
     }
     setattr(*timestamps[moment])
     SqliteStore.create(path, {"name": "torn"})

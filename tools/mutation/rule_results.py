@@ -291,7 +291,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "restart_agent: `yield Tell('board', f'worker_slot:{worker.key}', worker_slot.RestartDone())` is asked for twice": (
         "the board gets it again before any other message, when no permit is held; the tests of the rules find it"
     ),
-    "steering: _taken: `if worker.record('mailbox').taken < number <= worker.record(REF).posted: yield Dispatch('m` is"
+    "steering: _taken: `if worker.record('mailbox').taken < number <= given.posted: yield Dispatch('mailbox', mail` is"
     " done always": _BY_TESTS,
     "steering: reaches: ": (
         "an urgent message then interrupts each session, as of an agent that is not steered; the tests of the rules"

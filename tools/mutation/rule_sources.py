@@ -96,11 +96,11 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         names="WATCHED keep_watch give_up _is_to_be_watched".split(),
     ): featured_fleets.WATCHED,
     Source(
-        *(question, question_model, stall_detector, worker),
+        *(question_model, steering, question, stall_detector, worker),
         name="questions",
         changed=(question, question_model),
         names="keep_open waits _may_be_asked".split(),
-    ): featured_fleets.ASKING,
+    ): (*featured_fleets.ASKING, *featured_fleets.STEERING),
     Source(
         *(notifications, board),
         name="notifications",
@@ -148,7 +148,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         names="take_up choose listen keep _kept replaces_lost_conversation _ended".split(),
     ): featured_fleets.TALKING,
     Source(
-        *(steering, worker),
+        *(steering, question, worker),
         name="steering",
         changed=(steering,),
         names=(

@@ -5,6 +5,7 @@ takes the path that it would take there.
 """
 
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
@@ -173,6 +174,8 @@ def offered(tools: tuple[Tool, ...], body: str) -> Tool | None:
 WRITERS: Final = writing(FILE, "hello\n")
 SHELLS: Final = running(SHELL)
 
+_TOOL: Final = re.compile(r'\{"name":"(\w+)"')
+
 _ANSWERED: Final = ('"tool_result"', '"role":"tool"', '"function_call_output"', '"functionResponse"')
 
 
@@ -198,8 +201,9 @@ def answer(body: str, mode: Mode, number: int) -> Answer | None:
 class Service(ThreadingHTTPServer):
     """The service on a free port of loopback, in one mode.
 
-    ``requests`` has the paths of its requests, and ``served`` what its answers have cost. ``stuck`` is set when a
-    request gets no answer, and when a request comes after that many errors (``tries``).
+    ``requests`` has the paths of its requests, and ``served`` what its answers have cost. ``tools`` has the names of
+    the tools that the model may call, as far as the first field of each is its name. ``stuck`` is set when a request
+    gets no answer, and when a request comes after that many errors (``tries``).
     """
 
     daemon_threads = True
@@ -211,6 +215,7 @@ class Service(ThreadingHTTPServer):
         self.resets_at_s: Final = RESETS_AT_S if resets_at_s is None else resets_at_s
         self.requests: Final[list[str]] = []
         self.served = Served()
+        self.tools: Final[set[str]] = set()
         self.stuck: Final = Event()
         self.is_over: Final = Event()
         self.tries: Final = tries
@@ -231,9 +236,10 @@ class Service(ThreadingHTTPServer):
         self.errors += 1
         return error
 
-    def charge(self, cost: Served, _body: str) -> None:
-        """Note what an answer has cost; ``body`` is its request."""
+    def charge(self, cost: Served, body: str) -> None:
+        """Note what an answer has cost, and the tools of its request; ``body`` is that request."""
         self.served = self.served.plus(cost)
+        self.tools.update(_TOOL.findall(body))
 
     def __enter__(self) -> Self:
         Thread(target=self.serve_forever, daemon=True).start()

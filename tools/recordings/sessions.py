@@ -54,6 +54,9 @@ class Session(msgspec.Struct, frozen=True):
     served: Served
     """How many requests the model service got, and what its answers have cost."""
 
+    tools: frozenset[str] = frozenset()
+    """The names of the tools that the model was offered."""
+
     @property
     def conversation(self) -> str:
         """The identifier of the conversation; empty if none was named."""
@@ -127,7 +130,7 @@ def run(command: Command, service: Service, ended_by: signal.Signals = signal.SI
         service.stuck.wait(PATIENCE_S)
         status = _ended(process, None if reader.is_over else ended_by)
         facts = reader.finish(status)
-    return Session(reader.output, status, facts, len(service.requests), service.served)
+    return Session(reader.output, status, facts, len(service.requests), service.served, frozenset(service.tools))
 
 
 def _ended(process: subprocess.Popen[bytes], by: signal.Signals | None) -> int:

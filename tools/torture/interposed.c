@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,7 +42,7 @@ static char watched[DESCRIPTORS];
 
 
 static int apart(const char *path) { /* a descriptor that programs neither get nor close by accident */
-    int low = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int low = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (low < 0) return -1;
     int high = fcntl(low, F_DUPFD_CLOEXEC, 900);
     syscall(SYS_close, low);
@@ -66,10 +67,21 @@ static void describe(pid_t pid, char *text, size_t bytes) { /* state, parent, gr
         snprintf(text, bytes, "%c %d %d %llu", state, parent, group, start);
 }
 
-static void note(const char *how, pid_t target, int number, const char *before, long answer) {
-    char line[512];
+static void command(char *text, size_t bytes) { /* the words of this program, joined */
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : syscall(SYS_read, fd, text, bytes - 1);
+    if (fd >= 0) syscall(SYS_close, fd);
+    if (got < 0) got = 0;
+    text[got] = 0;
+    for (ssize_t i = 0; i < got; i++)
+        if (text[i] <= ' ') text[i] = i + 1 < got ? '+' : 0;
+}
+
+static void note(const char *how, pid_t target, int number, const char *before, long answer, const char *words) {
+    char line[1024];
     if (signals_fd < 0) return;
-    int bytes = snprintf(line, sizeof line, "%s %d %d %d %ld %s\n", how, (int)getpid(), (int)target, number, answer, before);
+    int bytes = snprintf(line, sizeof line, "%s %d %d %d %ld %s %s\n", how, (int)getpid(), (int)target, number, answer,
+                         before, words);
     syscall(SYS_write, signals_fd, line, (size_t)bytes);
 }
 
@@ -78,10 +90,11 @@ __attribute__((constructor)) static void begin(void) {
     if (name) under_bytes = (size_t)snprintf(under, sizeof under, "%s/", name);
     if ((name = getenv("TORTURE_RECORD")) && *name) record_fd = apart(name);
     if ((name = getenv("TORTURE_SIGNALS")) && *name) {
-        char self[256];
+        char self[256], words[512];
         signals_fd = apart(name);
         describe(getpid(), self, sizeof self);
-        note("begin", getpid(), 0, self, 0);
+        command(words, sizeof words);
+        note("begin", getpid(), 0, self, 0, words);
     }
     if ((name = getenv("TORTURE_SWITCH")) && *name) {
         int fd = (int)syscall(SYS_openat, AT_FDCWD, name, O_RDWR | O_CLOEXEC);
@@ -119,8 +132,9 @@ static int disturbed(int error) {
     return 1;
 }
 
-static void linger(void) {
+static void linger(void) { /* one flush waits, and with it the program; the later ones are quick */
     struct timespec pause = {fault->milliseconds / 1000, (fault->milliseconds % 1000) * 1000000L};
+    fault->kind = SOUND;
     fault->disturbed++;
     nanosleep(&pause, NULL);
 }
@@ -130,7 +144,6 @@ static int refuses_write(void) {
     case FULL: return disturbed(ENOSPC);
     case READ_ONLY: return disturbed(EROFS);
     case GONE: return disturbed(EIO);
-    case SLOW: linger(); return 0;
     default: return 0;
     }
 }
@@ -311,13 +324,27 @@ int rename(const char *from, const char *to) {
     return answer;
 }
 
+static int tell(const char *path, struct statvfs *found, int answer) {
+    if (answer || !is_under(path) || !fault) return answer;
+    if (fault->kind == FULL) found->f_bavail = 0;
+    if (fault->kind == READ_ONLY) found->f_flag |= ST_RDONLY;
+    return fault->kind == GONE && disturbed(EIO) ? -1 : 0;
+}
+
+int statvfs(const char *path, struct statvfs *found) {
+    int (*real)(const char *, struct statvfs *) = (int (*)(const char *, struct statvfs *))dlsym(RTLD_NEXT, "statvfs");
+    return tell(path, found, real(path, found));
+}
+
+int statvfs64(const char *path, struct statvfs64 *found) { return statvfs(path, (struct statvfs *)found); }
+
 /* -- signals: the state of the target is noted before the signal is sent */
 
 int kill(pid_t pid, int number) {
     char before[256];
     describe(pid < -1 ? -pid : pid, before, sizeof before);
     int answer = (int)syscall(SYS_kill, pid, number), error = errno;
-    if (number) note(pid < -1 ? "group" : "pid", pid < -1 ? -pid : pid, number, before, answer);
+    if (number) note(pid < -1 ? "group" : "pid", pid < -1 ? -pid : pid, number, before, answer, "");
     errno = error;
     return answer;
 }
@@ -351,7 +378,7 @@ long syscall(long number, ...) {
     describe(pid, before, sizeof before);
     long answer = real(number, given[0], given[1], given[2], given[3]);
     int error = errno;
-    if (given[1]) note(given[3] ? "pidfd-group" : "pidfd", pid, (int)given[1], before, answer);
+    if (given[1]) note(given[3] ? "pidfd-group" : "pidfd", pid, (int)given[1], before, answer, "");
     errno = error;
     return answer;
 }

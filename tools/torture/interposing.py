@@ -70,7 +70,7 @@ class Switch:
             self._shared: Final = mmap.mmap(file.fileno(), self._FORM.size)
 
     def turn(self, fault: Fault, pause_ms: int = 0) -> None:
-        """Have a fault from now on. A slow disk makes each write and each flush wait."""
+        """Have a fault from now on. A slow disk makes the next flush wait, and is sound after that."""
         self._shared[: self._FORM.size] = self._FORM.pack(fault, pause_ms, 0)
 
     @property

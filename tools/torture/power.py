@@ -18,6 +18,7 @@ import interposing
 import recorded_store
 from interposing import Switch
 from lifefold.interpreters.store import Batch, SqliteStore, StoreError
+from lifefold.interpreters.store.anchor_file import UnreadableAnchor, anchor_beside
 from recorded_store import entry
 from recording import Disk, Op, Record, records
 from trials import Verdict
@@ -86,6 +87,7 @@ async def _looked_at(store: SqliteStore, told: Acknowledged) -> list[str]:
         if versions[stream] < version:
             wrong.append(f"{stream} {version} was acknowledged, and the log has {versions[stream]}")
     commands = {each.id: each.answer for each in await store.commands(unanswered=False)}
+    wrong += await _beside(store)
     wrong += [f"command {number} was acknowledged, and is lost" for number in told.commands - commands.keys()]
     wrong += [f"answer {number} is lost" for number in told.answers if commands.get(number) is None]
     await store.append(Batch([entry("a", versions["a"] + 1)]))
@@ -102,6 +104,18 @@ def points(every: list[Record]) -> Iterator[str]:
             names[each.fd] = each.name
         name = Path(each.name or names.get(each.fd, "")).name.replace("log.db", "log")
         yield f"{name} {each.op.name.lower()}" if name else "acknowledged"
+
+
+async def _beside(store: SqliteStore) -> list[str]:
+    """Return what is wrong with the anchor beside a log: it may be missing or old, but not unreadable or other."""
+    try:
+        anchor = anchor_beside(store.path)
+    except UnreadableAnchor as error:
+        return [str(error)]
+    chain = await store.chain()
+    links = [chain.begin.link, *(link for _, link in chain.rows)]
+    fits = anchor is None or (anchor.entries < len(links) and links[anchor.entries] == anchor.link)
+    return [] if fits else [f"the anchor beside the log names entry {anchor}, and the log has another or none"]
 
 
 class Recording:

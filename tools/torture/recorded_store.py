@@ -7,6 +7,7 @@ opens the log in between, as ``lifefold serve`` does, so the next writer is not 
 
 import json
 import os
+import sqlite3
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -19,6 +20,7 @@ import anyio
 from interposing import Fault, Switch
 from lifefold.interpreters.processes.shim import durable
 from lifefold.interpreters.store import Batch, Entry, SqliteStore, StoreError, base, reading
+from lifefold.interpreters.store.wal import open_shared
 from recording import mark
 
 BATCHES: Final = 24
@@ -78,14 +80,13 @@ def write_session_file(folder: Path, tell: Callable[..., None], number: int) -> 
 
 def unsafely(synchronous: str) -> None:
     """Open logs with another promise than the shipped one."""
-    shipped = reading.open_shared
 
-    def opened(path: Path | str, busy_s: float) -> object:
-        connection = shipped(path, busy_s)
+    def opened(path: Path | str, busy_s: float) -> sqlite3.Connection:
+        connection = open_shared(path, busy_s)
         connection.execute(f"PRAGMA synchronous = {synchronous}")
         return connection
 
-    reading.open_shared = opened  # type: ignore[assignment]
+    setattr(reading, open_shared.__name__, opened)
 
 
 def main(folder: str, recording: str, seed: str, synchronous: str, switch: str = "") -> None:

@@ -30,7 +30,10 @@ class Verdict(NamedTuple):
 class Campaign(Protocol):
     """A numbered sequence of trials."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name, also of its file of results."""
+        ...
 
     def attempt(self, number: int, /) -> Verdict:
         """Make the trial with this number, from 0 on."""

@@ -185,8 +185,10 @@ aggregate = AggregateType(
         notifications.announce_service,
     ),
     views={
-        "work": View(TaskIndex(), fold),
-        adaptive_timeout.VIEW: View(adaptive_timeout.PastSessions(), adaptive_timeout.fold),
+        "work": View(TaskIndex(), fold, TaskIndex),
+        adaptive_timeout.VIEW: View(
+            adaptive_timeout.PastSessions(), adaptive_timeout.fold, adaptive_timeout.PastSessions
+        ),
     },
     commands={
         fleet_task.machine.name: (

@@ -87,9 +87,15 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 def _is_ending(worker: Aggregate) -> bool:
-    """Tell whether something of the last session is being ended, or is about to be: the watch of its output."""
-    found = worker.entities.get(stall_detector.REF)
-    return shutdown.is_ending(worker) or (found is not None and found.state in stall_detector.WATCHED)
+    """Tell whether something of the last session is being ended, or is about to be.
+
+    Its output may still be watched and read. Other rules answer the end of the session before those that end that: a
+    closed question leads here, for example.
+    """
+    watch, followed = worker.entities.get(stall_detector.REF), worker.entities.get(output.REF)
+    is_watched = watch is not None and watch.state in stall_detector.WATCHED
+    is_followed = followed is not None and followed.state is output.State.FOLLOWED
+    return is_watched or is_followed or shutdown.is_ending(worker)
 
 
 @rule(on=desired_state.machine, enters=(*desired_state.RESTS, desired_state.State.STOP))

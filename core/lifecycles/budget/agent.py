@@ -176,6 +176,6 @@ agent_type = AggregateType(
     KIND,
     machines=(status.draining, lease.machine),
     rules=(lease_follows_agent, present_lease_pays_for_earlier_ones),
-    views={COST: View(0, _with_cost), ADDED: View(0, _with_added)},
+    views={COST: View(0, _with_cost, int), ADDED: View(0, _with_added, int)},
     properties=PROPERTIES,
 )

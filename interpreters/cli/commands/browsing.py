@@ -5,7 +5,7 @@ import sys
 import threading
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
@@ -14,6 +14,9 @@ from lifefold.interpreters.store import NotAStore
 
 if TYPE_CHECKING:
     from lifefold.interpreters.web.server import Opened
+
+NICENESS: Final = 5
+"""How far the desk steps back behind other processes: where cores are short, a page waits and not the runner."""
 
 _PACKAGES = frozenset({"jinja2", "markupsafe", "sse_starlette", "starlette", "uvicorn"})
 """The packages of the extra ``web``."""
@@ -54,6 +57,7 @@ def serve(arguments: Namespace) -> None:
             print(f"Ctrl-C ends it; its token is in {desk.token.file}, which only this user can read", flush=True)
             if arguments.beside:
                 threading.Thread(target=_leave_with_input, args=(desk,), daemon=True).start()
+            os.nice(NICENESS)
             desk.run()
     except (NotAStore, server.NotServed) as error:
         raise BadInput(str(error)) from error

@@ -192,6 +192,7 @@ async def _run(
     try:
         account = Account() if begins else await account_of(log)
         runner.observers.append(account.observe)
+        runner.engine.keep_notes(account.notes)
         if prepare is not None:
             prepare(runner)
         verdict = Verdict.LEFT

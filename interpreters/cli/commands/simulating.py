@@ -68,6 +68,7 @@ def _tried(
         tell=tell,
         stop_at=FOUND_AT_MOST,
         is_stopped=is_stopped,
+        on_engine=arguments.engine,
     )
 
 
@@ -80,6 +81,8 @@ def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
         raise BadInput(
             "--soak goes on until it is stopped, and writes its tests itself: leave out --seeds, --emit-test"
         )
+    if arguments.engine:
+        raise BadInput("--soak and --engine: accepted is one of them; with --engine, give --seeds")
     try:
         folder = Folder(Path(arguments.soak), arguments.target)
     except (FileExistsError, NotADirectoryError) as error:
@@ -110,6 +113,7 @@ def _named(name: str) -> "Target":
 def _faults(arguments: Namespace) -> "Faults":
     """Return the faults of the options: ``name=rate``, or ``none``."""
     from lifefold.interpreters.simulate import NONE, Faults  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.simulate.faults import ONLY_OF_ENGINE  # noqa: PLC0415 - as above
 
     given: list[str] = arguments.fault or []
     rates: dict[str, float] = dict(NONE.rates) if "none" in given else {}
@@ -121,6 +125,9 @@ def _faults(arguments: Namespace) -> "Faults":
             rates[name] = float(rate)
         except ValueError as error:
             raise BadInput(f"--fault {typed}: accepted is NAME=RATE with a rate between 0 and 1, or none") from error
+    of_engine = sorted(rates.keys() & ONLY_OF_ENGINE) if "none" not in given and not arguments.engine else []
+    if of_engine:
+        raise BadInput(f"--fault {of_engine[0]}: it happens to the real engine only; add --engine")
     try:
         return Faults(rates, swarm=not (arguments.all_faults or "none" in given))
     except ValueError as error:

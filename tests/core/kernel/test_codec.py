@@ -108,10 +108,11 @@ def test_what_a_newer_version_added_is_passed_over_and_what_an_older_one_lacked_
         b'{"entity":"oven","event":{"type":"Created","record":{"state":"Molten"}},"at_ms":3,"actor":"you"}',
         b'{"entity":"ov\xffen","event":{"type":"Lit"},"at_ms":3,"actor":"you"}',
         b'{"entity":"oven","event":{"type":"Lit"},"at_ms":3,"actor":"y\xffou"}',
+        b'{"a":' * 50_000,
     ],
     ids=[
         "empty", "torn", "no-json", "no-object", "no-event", "unknown-event", "wrong-field", "unknown-machine",
-        "not-for-all", "unknown-record", "unknown-state", "broken-name", "broken-text",
+        "not-for-all", "unknown-record", "unknown-state", "broken-name", "broken-text", "too-deep",
     ],
 )  # fmt: skip
 def test_an_entry_that_does_not_fit_is_unreadable_and_says_where(entry: bytes) -> None:

@@ -327,8 +327,8 @@ def test_a_state_without_a_name_of_today_is_folded_and_named_while_an_entity_is_
         assert broken.entities["oven"].state == "Broken"
         assert isinstance(broken.entities["oven"].state, ForgottenState)
         assert misfits(system, [broken], ()) == ("the state Broken of kitchen, oven",)
-    mended = last(log(Created(OldOven()), Fed(), Cooled()), system)
-    assert misfits(system, [mended], ()) == ()
+    repaired = last(log(Created(OldOven()), Fed(), Cooled()), system)
+    assert misfits(system, [repaired], ()) == ()
 
 
 def test_without_declarations_all_that_is_pending_is_named() -> None:
@@ -456,3 +456,4 @@ def test_a_profile_keeps_what_it_can_use() -> None:
     profile = NEW.without_rows((Heat.IDLE, Cake))
     assert set(NEW.evolved) - set(profile.evolved) == {EVOLVED[1]}
     assert oven().starting(Oven(seconds=1)).evolved == ()
+    assert NEW._but(evolved=()).evolved == ()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyrsistent import pmap
 
-from lifefold.core.kernel.persistent_map import RECENT, PersistentMap
+from lifefold.core.kernel.persistent_map import RECENT, Archive, PersistentMap
 
 KEYS = st.integers(0, 3 * RECENT).map(str)
 """More keys than a map keeps at its upper level."""
@@ -45,6 +45,34 @@ def test_a_map_is_read_like_a_dictionary_with_the_same_changes(
         assert not any(each in version for each in absent)
         assert [version.get(each, 7) for each in absent] == [7] * len(absent)
         assert {key: version.get(key) for key in content} == content
+
+
+@given(st.dictionaries(KEYS, st.integers()), st.dictionaries(KEYS, st.integers()), CHANGES)
+def test_a_map_with_an_archive_is_read_like_one_without(
+    archived: dict[str, int], entries: dict[str, int], changes: list[tuple[str, int]]
+) -> None:
+    """Its keys decode nothing, and changed entries hide those of the archive."""
+    asked: set[str] = set()
+
+    def decode(key: str, data: bytes) -> int:
+        asked.add(key)
+        return int(data)
+
+    of = PersistentMap(entries, Archive({key: str(value).encode() for key, value in archived.items()}, decode))
+    expected = archived | entries
+    for key, value in changes:
+        of = of.set(key, value)
+        expected[key] = value
+        assert len(of) == len(expected)
+        assert set(of) == set(of.keys()) == expected.keys()
+    assert of.unarchived() == entries | dict(changes)
+    assert not asked
+    absent = [str(each) for each in range(-1, 3 * RECENT + 1) if str(each) not in expected]
+    assert [of.get(each, 7) for each in absent] == [7] * len(absent)
+    assert not any(each in of for each in absent)
+    assert all(key in of and of[key] == value == of.get(key) for key, value in expected.items())
+    assert (of, dict(of.items()), sorted(of.values())) == (PersistentMap(expected), expected, sorted(expected.values()))
+    assert hash(of) == hash(PersistentMap(expected))
 
 
 @pytest.mark.parametrize("size", [1, 2 * RECENT + 1])

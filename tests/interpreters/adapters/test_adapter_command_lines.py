@@ -126,6 +126,7 @@ def test_the_server_of_a_session_gets_its_variables_by_name() -> None:
     server = found["mcpServers"][SERVER]
     assert (server["command"], server["args"]) == ("python", ["-m", "lifefold", "mcp"])
     assert server["env"] == {"LIFEFOLD_TOKEN": "${LIFEFOLD_TOKEN:-}"}
+    assert server["alwaysLoad"] is True
     assert f"mcp__{SERVER}__permission" == PERMISSION_TOOL
 
 

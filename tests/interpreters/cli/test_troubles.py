@@ -240,7 +240,7 @@ def test_a_log_that_cannot_be_written_any_more_ends_the_run_in_two_lines_and_the
         assert run.process.returncode == 3
     complaint = told[told.index("lifefold: ") :].splitlines()
     assert [line[:30] for line in complaint] == [f"lifefold: {sandbox.log}"[:30], "The run has ended. When that i"]
-    assert "nothing of this was written" in complaint[0]
+    assert "nothing of this was acknowledged" in complaint[0]
     assert "give the same command again" in complaint[1]
     sandbox.wait_for_all()
     assert "1 of 1 tasks closed" in sandbox.run()

@@ -80,12 +80,11 @@ def test_a_record_that_races_with_the_entry_that_leads_on_is_found() -> None:
         "decide  graph 1: begins",
         "decide  graph 2: operator says Asked()   beginning → first node  [Charge]",
         "persist graph 2",
-        "perform graph 2.0: Charge(payment='first')",
         "decide  graph 3: operator says Came()   first node → second node  [Charge]",
-        "persist graph 3",
-        "crash   the runner dies; another one reads the log",
-        "decide  graph 4: the runner comes back",
+        "perform graph 2.0: Charge(payment='first')",
+        "decide  graph 4: operator says Came()   second node → end",
         "persist graph 4",
+        "crash   the runner dies; another one reads the log",
         "perform graph 2.0: Charge(payment='first'), again",
     ]
 
@@ -162,8 +161,6 @@ def test_an_effect_that_is_not_idempotent_is_done_twice_by_the_best_of_runners()
         "persist letters 2",
         "perform letters 2.0: Mail()",
         "crash   the runner dies; another one reads the log",
-        "decide  letters 3: the runner comes back",
-        "persist letters 3",
         "perform letters 2.0: Mail(), again",
     ]
     known = check_crashes(messages, recognised=(Mail,))
@@ -227,9 +224,6 @@ def test_what_follows_from_a_message_is_found() -> None:
         "persist letters 2",
         "perform letters 2.0: Mail()",
         "crash   the runner dies; another one reads the log",
-        "decide  talk 3: the runner comes back",
-        "decide  letters 3: the runner comes back",
-        "persist talk 3, letters 3",
         "perform letters 2.0: Mail(), again",
     ]
 

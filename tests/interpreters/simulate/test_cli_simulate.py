@@ -71,6 +71,30 @@ def test_what_is_broken_is_shown_small_and_is_a_test(here: Path, capsys: pytest.
     assert subprocess.run(run, cwd=here, capture_output=True, check=False).returncode == 0
 
 
+def test_the_real_engine_is_simulated_on_request(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It has the same properties, other faults, and the same kind of test for what is found."""
+    assert main(["simulate", "doors:machine", "--engine", "--seeds", "10", "--hours", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "killed between awaits" in said
+    assert said.endswith("doors:machine: no property is broken in 10 seeds on the real engine\n")
+    arguments = [
+        "simulate",
+        "doors:broken",
+        "--engine",
+        "--seeds",
+        "40",
+        "--hours",
+        "1",
+        "--emit-test",
+        "test_found.py",
+    ]
+    assert main(arguments) == 1
+    assert "✗ door: it falls shut: broken, first with seed" in capsys.readouterr().out
+    run = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_found.py")
+    assert "runner=EngineRunner" in (here / "test_found.py").read_text()
+    assert subprocess.run(run, cwd=here, capture_output=True, check=False).returncode == 1
+
+
 def test_a_program_reads_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     """Also what was found, as deviations."""
     assert main(["simulate", "doors:broken", "--seeds", "40", "--json"]) == 1
@@ -104,6 +128,8 @@ def test_one_seed_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
         (["session", "--fault", "hang=1"], "there is no fault 'hang'; there are: fails"),
         (["session", "--fault", "hangs=7"], "hangs: a rate is between 0 and 1, not 7.0"),
         (["doors:Door"], "doors:Door is a"),
+        (["session", "--fault", "fenced=0.1"], "--fault fenced: it happens to the real engine only; add --engine"),
+        (["session", "--engine", "--soak", "there"], "--soak and --engine: accepted is one of them"),
         (["session", "--emit-test", "doors.py"], "doors.py is there, and no test that lifefold has written"),
     ],
 )

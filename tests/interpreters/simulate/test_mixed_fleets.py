@@ -13,11 +13,12 @@ from lifefold.core.kernel import Created, Event, Phase, TimerFired, replace
 from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.session_limits import limit_of
 from lifefold.core.policy.ends import Trouble
+from lifefold.effects import FollowOutput
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.simulate import Faults, Run, simulate
 from lifefold.interpreters.simulate.choices import Choices
 from lifefold.interpreters.simulate.environment import Chance
-from lifefold.interpreters.targets.simulation_targets import named
+from lifefold.interpreters.targets.simulation_targets import followed, named
 
 TARGET = named("fleet-mixed")
 
@@ -55,7 +56,7 @@ def test_sessions_and_operators_do_all_that_the_fleet_has_rules_for() -> None:
                     of = board.entities.get(f"task:{name}")
                     seen[_when(of.state) if of is not None else ""] += 1
     wanted = {"asked", "answered", "expired", "limit told", "limit met", "conversation named", "conversation lost"}
-    wanted |= {"notification delivered", "notification not delivered"}
+    wanted |= {"notification delivered", "notification not delivered", "message taken", "urgent message posted"}
     assert wanted | {"to a queued task", "to a running task", "to a closed task"} <= seen.keys()
 
 
@@ -64,6 +65,7 @@ _NAMED: dict[type[Event], str] = {
     question.QuestionAnswered: "answered",
     output.LimitSeen: "limit told",
     output.ConversationSeen: "conversation named",
+    output.MessageTaken: "message taken",
     notifier.Delivered: "notification delivered",
     notifier.DeliveryFailed: "notification not delivered",
 }
@@ -74,6 +76,7 @@ def _done(entity: str, event: Event) -> set[str]:
     done = {
         _NAMED.get(type(event), ""): True,
         "expired": isinstance(event, TimerFired) and entity == question.REF,
+        "urgent message posted": isinstance(event, mailbox.OperatorMessageArrived) and event.urgent,
         "limit met": limit_of(event) is not None,
         "conversation lost": _has_lost(event),
     }
@@ -90,6 +93,27 @@ def _when(state: object) -> str:
     if state in OVER:
         return "to a closed task"
     return "to a running task" if state in task.OWNED else "to a queued task"
+
+
+def positions(**what: int) -> list[int]:
+    """Return the positions of the facts of a session in which something is done at these places."""
+    worker = start(next_task(following())).aggregate
+    entity = worker.entities[output.REF]
+    (part,) = entity.running
+    kinds = {"torn": "tears a line", "late": "tells it late", "twice": "tells it twice"}
+    name = (worker.name, entity.ref, FollowOutput.__name__, part.generation)
+    assert part.activity is not None
+    choices = Choices(but={(kinds[kind], *name, place): 1 for kind, place in what.items()})
+    return [getattr(each.event, "position", 0) for each in followed(worker, entity, part.activity, choices)]
+
+
+def test_a_line_of_a_session_may_be_torn_told_late_or_told_twice() -> None:
+    """A torn line has no fact, and the next one has its usual position. A late fact comes after a newer one."""
+    assert positions() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert positions(torn=2) == [1, 2, 4, 5, 6, 7, 8]
+    assert positions(late=2) == [1, 2, 3, 4, 3, 5, 6, 7, 8]
+    assert positions(twice=2) == [1, 2, 3, 3, 4, 5, 6, 7, 8]
+    assert positions(late=1, torn=2) == [1, 2, 4, 2, 5, 6, 7, 8]
 
 
 def test_an_activity_that_its_own_step_has_ended_says_nothing() -> None:

@@ -1,5 +1,6 @@
 """The commands ``serve`` and ``run --serve``: what they print, and that nothing of them stays."""
 
+import os
 import re
 import signal
 import socket
@@ -13,6 +14,7 @@ import pytest
 from asking_log import LEAVE, WORDS, at_work
 from fleet_sandbox import Sandbox
 from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.cli.commands.browsing import NICENESS
 from lifefold.interpreters.web.server import opened
 from web_desk import WAIT_S, served
 
@@ -32,6 +34,10 @@ def test_the_printed_address_leads_to_the_desk_until_ctrl_c(tmp_path: Path, stat
                 (200, True),
                 (503, True),
             }
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            assert os.getpriority(os.PRIO_PROCESS, serving.pid) == min(
+                19, own + NICENESS
+            )  # pages wait before runners do
             serving.send_signal(signal.SIGINT)
             assert serving.wait(WAIT_S) in {0, 130, -signal.SIGINT}
         finally:

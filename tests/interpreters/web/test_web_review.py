@@ -1,4 +1,4 @@
-"""A review in a browser while the fleet runs: bad work is rejected and seen better, and a wrong plan is mended."""
+"""A review in a browser while the fleet runs: bad work is rejected and seen better, and a wrong plan is corrected."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
-def test_work_is_rejected_and_seen_better_and_a_plan_is_mended_while_it_runs(browser: Browser, tmp_path: Path) -> None:
+def test_work_is_rejected_and_seen_better_and_a_plan_is_edited_while_it_runs(browser: Browser, tmp_path: Path) -> None:
     """The operator opens no document, and types no command."""
     sandbox = Sandbox(tmp_path).prepare("plain-1", "plain-2")
     sandbox.demand("plain-1", 'approval = "merge"').demand("plain-2", 'depends_on = ["plain-1"]')

@@ -7,9 +7,9 @@ import pytest
 
 from aggregate_hand import Hand
 from declared import Mutants, instead, is_found, proven, rebuilt
-from fleet_worker import exit_with, next_task, start
+from fleet_worker import BRIEF, exit_with, following, next_task, start
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question, stall_detector
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question, quota, stall_detector
 from lifefold.core.fleet.worker.question import (
     MOST_KEPT,
     MOST_WAITING,
@@ -27,7 +27,7 @@ from lifefold.core.fleet.worker.question import (
     Verdict,
 )
 from lifefold.core.fleet.worker.question_model import MOST_CHARACTERS, MOST_CHOICES
-from lifefold.core.kernel import STAY, Aggregate, IllegalTransition, Machine, Row, Step, replace, row
+from lifefold.core.kernel import STAY, Aggregate, Envelope, IllegalTransition, Machine, Row, Step, replace, row
 from lifefold.core.kernel import after as after_delay
 from lifefold.core.lifecycles import session, session_profiles
 from lifefold.core.policy.standing import StandingAnswer
@@ -171,6 +171,18 @@ def test_the_fleet_file_answers_at_once() -> None:
     assert after(OPEN, replace(WORDS, tool="Bash", subject="pytest")).state is State.WAITING
     waiting = after(OPEN, LEAVE, replace(LEAVE, id="d", subject="pytest"))
     assert [each.id for each in waiting.waiting] == ["a"]
+
+
+def test_no_work_is_requested_while_the_output_of_a_limited_session_is_still_read() -> None:
+    """A session meets a limit while its question waits: the reading of its output is over before the next request."""
+    more = {REF: Questions(terms=TERMS), quota.REF: quota.Quota()}
+    of = following(account="shared", more=more).hear("board", "assignment", assignment.Assigned(BRIEF))
+    start(of.report("assignment", "CheckOutWork", assignment.CheckedOut())).give(REF, LEAVE)
+    part = of.part("session", "RunSession")
+    exited = session.SessionExited(session.Limited(60_000))
+    of.offer(Envelope("session", exited, of.now_ms, part.slot, slot=part.slot, generation=part.generation))
+    assert of.record("assignment").state is assignment.State.IDLE
+    assert of.confirm("output", "FollowOutput").record("assignment").state is assignment.State.WANTING
 
 
 def test_silence_refuses_the_oldest_question_first() -> None:

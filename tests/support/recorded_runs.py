@@ -1,0 +1,78 @@
+"""Every run that a test records must be a behaviour of the model: the plugin that looks at the logs of all sandboxes.
+
+A sandbox enters its folder here. After a test has passed, each log in these folders that has grown is read, and its
+entries are compared with the model (``lifefold.interpreters.testing.refinement``). The first entry that is no step of
+the model fails the test. A log that cannot be opened is left out: a test that damages one says what it expects.
+"""
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Final
+from weakref import WeakSet
+
+import anyio
+import pytest
+
+from lifefold.core.fleet import system
+from lifefold.interpreters.rules import rules_version
+from lifefold.interpreters.store import SqliteStore, StoreError
+from lifefold.interpreters.testing.refinement import ForeignEntry, foreign_entry
+
+FOREIGN: Final = "foreign_log"
+"""The marker of tests whose logs have entries that the shipped rules do not write."""
+
+
+class Place:
+    """A folder with logs of fleets, as long as the sandbox lives that holds this."""
+
+    def __init__(self, folder: Path) -> None:
+        """Enter the folder."""
+        self.folder: Final = folder
+        _places.add(self)
+
+    def logs(self) -> Iterator[Path]:
+        """Yield the logs of the folder, in order."""
+        yield from sorted((self.folder / ".lifefold").glob("*.db"))
+
+
+_places: Final[WeakSet[Place]] = WeakSet()
+
+
+def foreign_in(log: Path) -> ForeignEntry | None:
+    """Return the first entry of the log of a fleet that is no step of the model.
+
+    Return None for a log that cannot be opened, and for one that other rules have written: their model is another one.
+    """
+    try:
+        with SqliteStore.peek(log) as store:
+            entries = anyio.run(store.read)
+    except StoreError:
+        return None
+    is_of_others = any(each.rules not in {"", rules_version(system)} for each in entries)
+    return None if is_of_others else foreign_entry(system, entries)
+
+
+class RecordedRuns:
+    """Looks at all logs that have grown, after each test."""
+
+    def __init__(self) -> None:
+        """Know no log."""
+        self._sizes: Final[dict[Path, tuple[int, int]]] = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Fail a test that has passed if a log has an entry that is no step of the model."""
+        passed = yield
+        for log in self._grown():
+            foreign = None if item.get_closest_marker(FOREIGN) else foreign_in(log)
+            assert foreign is None, f"{log}: {foreign}"
+        return passed
+
+    def _grown(self) -> Iterator[Path]:
+        for place in list(_places):
+            for log in place.logs():
+                wal = log.with_name(f"{log.name}-wal")
+                sizes = log.stat().st_mtime_ns, wal.stat().st_mtime_ns if wal.exists() else 0
+                if self._sizes.get(log) != sizes:
+                    self._sizes[log] = sizes
+                    yield log
