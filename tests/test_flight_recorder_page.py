@@ -40,7 +40,7 @@ def test_an_incident_is_replayed_forked_and_becomes_a_failing_test(tmp_path: Pat
     tests = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_incident.py")
     called(tmp_path, *tests, code=1)
     rows = re.findall(r"^ +row\(Hall.OPEN, Entered.*\n", hall, re.MULTILINE)
-    fixed = hall.replace("".join(rows), fix)
+    fixed = hall.replace("".join(rows), "".join(f"        {row},\n" for row in fix.splitlines()))
     assert len(rows) == 2
     assert fixed != hall
     (tmp_path / "hall.py").write_text(fixed)

@@ -104,7 +104,7 @@ async def _nothing(_batch: Batch) -> None:
 class TappedStore:
     """A store with a tap: what is put into ``before`` and ``after`` happens with each batch, there."""
 
-    def __init__(self, inner: MemoryStore | SqliteStore) -> None:
+    def __init__(self, inner: "MemoryStore | SqliteStore | TappedStore") -> None:
         self.inner: Final = inner
         self.busy = 0
         self.before: Callable[[Batch], Awaitable[None]] = _nothing

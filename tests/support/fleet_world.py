@@ -267,7 +267,7 @@ class Hands:
             self.do("exit", *process, "killed")
 
 
-async def live(store: MemoryStore | SqliteStore, world: World, fuse: Fuse, clock: VirtualClock) -> bool:
+async def live(store: MemoryStore | SqliteStore | TappedStore, world: World, fuse: Fuse, clock: VirtualClock) -> bool:
     """Run one runner's life: True if the fleet's work is done, False if it crashed before."""
     try:
         await _live(store, world, fuse, clock)
@@ -281,7 +281,7 @@ async def live(store: MemoryStore | SqliteStore, world: World, fuse: Fuse, clock
     return True
 
 
-async def _live(store: MemoryStore | SqliteStore, world: World, fuse: Fuse, clock: VirtualClock) -> None:
+async def _live(store: MemoryStore | SqliteStore | TappedStore, world: World, fuse: Fuse, clock: VirtualClock) -> None:
     hands = Hands(world, fuse)
     tapped = TappedStore(store)
 
