@@ -119,7 +119,7 @@ def upcast(to: Callable[[Any], Any]) -> Evolved:
     <class 'MovedBefore'>
     """
     old, now = parameter_of(to), typing.get_type_hints(to).get("return")
-    options = typing.get_args(now) if typing.get_origin(now) in {typing.Union, UnionType} else (now,)
+    options: tuple[Any, ...] = typing.get_args(now) if typing.get_origin(now) in {typing.Union, UnionType} else (now,)
     if not all(_is_tagged(each) for each in (old, *options)):
         name = getattr(to, "__qualname__", repr(to))
         message = f"upcast({name}) needs annotations: the old event, effect or activity, and those that it becomes"

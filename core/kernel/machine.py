@@ -268,9 +268,10 @@ class Machine(Generic[R]):
     def _but(self, **changes: Any) -> "Machine[R]":
         kept: dict[str, Any] = {name: getattr(self, name) for name in _PARTS}
         parts: dict[str, Any] = {**kept, **self._declared, **changes}
-        if not self.evolved or "evolved" in changes:
-            return Machine(**parts)
-        return Machine(**parts | {"evolved": kept_by(Machine(**parts | {"evolved": ()}), self.evolved)})
+        if self.evolved and "evolved" not in changes:
+            parts["evolved"] = ()
+            parts["evolved"] = kept_by(Machine(**parts), self.evolved)
+        return Machine(**parts)
 
     def over(self, source: Source) -> frozenset[State]:
         """Return the states that a source stands for in this machine."""

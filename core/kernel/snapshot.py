@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from hashlib import sha256
 from types import GenericAlias
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 import msgspec
 from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
@@ -257,11 +257,19 @@ def _code(fold: Callable[..., Any]) -> str:
     return "" if code is None else sha256(code.co_code).hexdigest()[:16]
 
 
+def _is_map(value: object) -> TypeGuard[PMap[Any, Any]]:
+    return isinstance(value, PMap)
+
+
+def _is_set_or_vector(value: object) -> TypeGuard[PSet[Any] | PVector[Any]]:
+    return isinstance(value, PSet | PVector)
+
+
 def _plain(value: Any) -> Any:
     """Return a persistent collection of a view as lists; a map becomes its pairs, since its keys can be tuples."""
-    if isinstance(value, PMap):
+    if _is_map(value):
         return list(value.items())
-    if isinstance(value, PSet | PVector):
+    if _is_set_or_vector(value):
         return list(value)
     message = f"a view with a {type(value).__name__} cannot be in a snapshot"
     raise TypeError(message)

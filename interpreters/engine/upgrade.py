@@ -153,7 +153,9 @@ def _idle(ledger: Ledger, begun: set[tuple[str, str, str]]) -> Iterator[str]:
         kind = ledger.system.type_of(name)
         for ref, entity in of.entities.items():
             machine = kind.machine_of(ref)
-            for slot, span in {} if machine is None else machine.spans.items():
+            if machine is None:
+                continue
+            for slot, span in machine.spans.items():
                 if entity.state in span.states and (of.kind, ref.partition(":")[0], slot) not in begun:
                     yield f"{slot} of {name}, {ref} in {entity.state}"
 

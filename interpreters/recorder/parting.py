@@ -7,7 +7,7 @@ reads. A digest counts as any other digest: a text of 32 or more hexadecimal dig
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 import msgspec
 
@@ -90,11 +90,18 @@ def _timeless(value: Event | Record) -> tuple[str, dict[str, Any]]:
     return type(value).__name__, dict(_leaves("", msgspec.json.decode(encode(blank(value)))))
 
 
+def _is_mapping(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the texts and numbers in a value of JSON by their paths, without times."""
-    if isinstance(value, dict | list):
-        parts: Any = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, each in parts:
+    if _is_mapping(value) or _is_list(value):
+        for key, each in value.items() if _is_mapping(value) else enumerate(value):
             if not str(key).endswith("_ms"):
                 yield from _leaves(f"{path}.{key}" if path else str(key), each)
     elif isinstance(value, str) and _DIGEST.fullmatch(value):

@@ -62,7 +62,7 @@ def resumed(path: Path, connection: sqlite3.Connection, form: str) -> Resumption
         parts = _parts(connection)
         if parts is None:
             return Resumption((), _pages(path, connection, anchor), anchor.entries)
-        old = [(Entry(*each[:-3]), *each[-3:]) for each in connection.execute(_OLDER, (mark.anchor.entries,))]
+        old = [_Older(Entry(*each[:-3]), *each[-3:]) for each in connection.execute(_OLDER, (mark.anchor.entries,))]
         newer_rows = connection.execute(select(connection, _NEWER, link="link"), (mark.anchor.entries,))
         new = [(Entry(*each[:-1]), each[-1]) for each in newer_rows]
         last_ms, rules = connection.execute(_TIME, (mark.anchor.entries,)).fetchone() or (0, "")
@@ -74,9 +74,18 @@ def resumed(path: Path, connection: sqlite3.Connection, form: str) -> Resumption
         newer = verified(mark.anchor, new, anchor)
     except BrokenChain as error:
         raise damaged(path, str(error)) from error
-    older = [entry for entry, *_ in sorted(old, key=lambda each: each[1])]
+    older = [each.entry for each in sorted(old, key=lambda each: each.position)]
     count = mark.anchor.entries - len(older)
     return Resumption(parts, [*older, *newer], anchor.entries, count, SnapshotPlace(last_ms, rules, len(older)))
+
+
+class _Older(NamedTuple):
+    """An entry that a snapshot does not have, with its position, the link before it and its own."""
+
+    entry: Entry
+    position: int
+    before: bytes | None
+    link: bytes
 
 
 def known_keys(connection: sqlite3.Connection, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:

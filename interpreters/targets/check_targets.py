@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from lifefold.core.kernel import Machine, Row, System, alone
+from lifefold.core.kernel import Machine, Row, System
 from lifefold.interpreters.called import called
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.opening import Opening, opened
@@ -78,9 +78,8 @@ def of_logs(name: str) -> Target:
     """
     if ":" not in name:
         return named(name) if name not in systems() else _shipped(name)
-    found, made, needs = _attribute(name, *name.partition(":")[::2]), False, _needs(name)
-    if _is_function(found):
-        found, made = _called(name, found), True
+    found, made = _value(name)
+    needs = _needs(name)
     spelled = f"{name.partition(':')[2]}{'()' if made else ''}"
     match found:
         case Machine():
@@ -120,19 +119,7 @@ def _meant(name: str) -> str:
 _ACCEPTED: Final = "a Machine, a pair (System, opening), or a function without parameters that returns one of them"
 
 
-def system_named(name: str) -> System:
-    """Return the system of ``module:attribute``, with or without an opening. Raises ``UnusableTarget``."""
-    value, _ = _value(name)
-    match value:
-        case Machine():
-            return alone(value)[0]
-        case System() | (System(), _):
-            return value if isinstance(value, System) else value[0]
-        case _:
-            raise UnusableTarget(f"{name} is {called(value)}; accepted: a System, or {_ACCEPTED}")
-
-
-def _value(name: str) -> tuple[Any, bool]:
+def _value(name: str) -> tuple[Machine[Any] | System | tuple[Any, ...], bool]:
     """Return what a name stands for, and whether a function has made it."""
     module, _, attribute = name.partition(":")
     found = _attribute(name, module, attribute)
@@ -141,9 +128,9 @@ def _value(name: str) -> tuple[Any, bool]:
 
 
 def _found(name: str) -> Target:
-    module, _, attribute = name.partition(":")
+    _, _, attribute = name.partition(":")
     value, made = _value(name)
-    spelled, needs = f"{attribute}{'()' if made else ''}", (module, attribute.partition(".")[0])
+    spelled, needs = f"{attribute}{'()' if made else ''}", _needs(name)
     match value:
         case Machine():
             _must_declare_effects(name, value)

@@ -8,10 +8,10 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import anyio
 
@@ -77,7 +77,7 @@ class DisturbedFleet:
         self.switch: Final = Switch(folder / "switch")
 
     @contextmanager
-    def running(self) -> Iterator[Run]:
+    def running(self) -> Generator[Run]:
         """Run the fleet on the disk."""
         command = [sys.executable, "-m", "lifefold.interpreters.cli", "run", str(self.sandbox.fleet), "--transitions"]
         environment = interposing.environment(under=self._disk, switch=self.switch.path)
@@ -136,7 +136,7 @@ TRIALS: Final = tuple((place, fault) for fault in SAID for place in ("store", "f
 class DiskCampaign:
     """Each fault below a store, and below a whole fleet, in turn."""
 
-    name: Final = "disk"
+    name: ClassVar[str] = "disk"
 
     def attempt(self, number: int) -> Verdict:
         """Make one trial."""

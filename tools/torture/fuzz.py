@@ -11,12 +11,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from time import process_time
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import anyio
 import msgspec
@@ -162,6 +162,16 @@ def log_files() -> tuple[bytes, bytes]:
             return path.read_bytes(), path.with_name("log.db-wal").read_bytes()
 
 
+def read_fleet(text: bytes) -> object:
+    """Read a fleet file."""
+    return load_text(text.decode("utf-8", "replace"), ROOT / "examples" / "fleet.toml")
+
+
+def read_durable(text: bytes) -> object:
+    """Decode a file of the shim."""
+    return durable.decode(text.decode("utf-8", "replace"))
+
+
 def read_log(main: bytes, wal: bytes) -> object:
     """Open a log, and read and verify all its entries."""
     with tempfile.TemporaryDirectory() as folder:
@@ -207,7 +217,7 @@ def readers() -> Mapping[str, Reader]:
         "outcome": Reader([each.outcome for each in entries()], read_outcome, (LogMismatchError,)),
         "fleet file": Reader(
             fleets,
-            lambda text: load_text(text.decode("utf-8", "replace"), ROOT / "examples" / "fleet.toml"),
+            read_fleet,
             (FleetFileError,),
         ),
         "command line": Reader(LINES, read_command_line, (SystemExit,)),
@@ -215,14 +225,12 @@ def readers() -> Mapping[str, Reader]:
         "start of a session": Reader([STARTED], in_folder("started.json", read_start), (SessionFileError,)),
         "end of a session": Reader([EXIT], in_folder("exit.json", read_exit), (SessionFileError,)),
         "order of a session": Reader([ORDER], in_folder("spec.json", read_order), (SessionFileError,)),
-        "JSON of the shim": Reader(
-            [STARTED, EXIT, ORDER], lambda text: durable.decode(text.decode("utf-8", "replace")), (ValueError,)
-        ),
+        "JSON of the shim": Reader([STARTED, EXIT, ORDER], read_durable, (ValueError,)),
         "record of a command": Reader(
             [IDENTITY], in_folder("left", lambda folder: CommandRecord(folder / "left")._read())
         ),
-        "log": Reader([main], lambda text: read_log(text, wal), (StoreError,)),
-        "write-ahead log": Reader([wal], lambda text: read_log(main, text), (StoreError,)),
+        "log": Reader([main], partial(read_log, wal=wal), (StoreError,)),
+        "write-ahead log": Reader([wal], partial(read_log, main), (StoreError,)),
         "pages of a write-ahead log": Reader([wal], pages),
     }
 
@@ -251,7 +259,7 @@ def drawn(random: Random) -> list[Change]:
 class GuidedCampaign:
     """Each reader in turn, with ``RUNS`` inputs that follow its branches (``guided``)."""
 
-    name: Final = "guided"
+    name: ClassVar[str] = "guided"
 
     def attempt(self, number: int) -> Verdict:
         """Try one reader. Raises ``LookupError`` without atheris."""
@@ -270,7 +278,7 @@ class GuidedCampaign:
 class FuzzCampaign:
     """Each reader in turn, with a valid input that is changed by chance."""
 
-    name: Final = "fuzz"
+    name: ClassVar[str] = "fuzz"
 
     def attempt(self, number: int) -> Verdict:
         """Try one input."""

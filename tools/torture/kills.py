@@ -11,11 +11,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import ClassVar, Final
 
 import anyio
 
@@ -102,7 +102,7 @@ class Trial:
         self.sandbox.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "-m", "many")
 
     @contextmanager
-    def running(self) -> "Iterator[subprocess.Popen[bytes]]":
+    def running(self) -> "Generator[subprocess.Popen[bytes]]":
         """Run the fleet; what it prints is in the file ``printed``."""
         environment = dict(os.environ)
         if interposing.library() is not None:
@@ -170,7 +170,7 @@ class Trial:
 
 
 @contextmanager
-def bystander() -> "Iterator[subprocess.Popen[bytes]]":
+def bystander() -> "Generator[subprocess.Popen[bytes]]":
     """Have a process that is none of the fleet's."""
     with subprocess.Popen(["/bin/sleep", "10000"], start_new_session=True) as process:
         try:
@@ -182,7 +182,7 @@ def bystander() -> "Iterator[subprocess.Popen[bytes]]":
 class KillCampaign:
     """Trials at each point in turn, each time at another pass of it."""
 
-    name: Final = "kills"
+    name: ClassVar[str] = "kills"
 
     def attempt(self, number: int) -> Verdict:
         """Make one trial."""

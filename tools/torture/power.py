@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import anyio
 
@@ -144,7 +144,7 @@ class Recording:
 class PowerCampaign:
     """Cuts of recorded runs, each with a seed of its own for what is kept. In every second run some flushes fail."""
 
-    name: Final = "power"
+    name: ClassVar[str] = "power"
 
     def __init__(self) -> None:
         """Record nothing yet."""

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import reused
 from signals import judge, read
@@ -34,7 +34,7 @@ def is_possible() -> bool:
 class ReuseCampaign:
     """A fleet whose recorded pids are other processes when it is run again."""
 
-    name: Final = "signals"
+    name: ClassVar[str] = "signals"
 
     def attempt(self, _number: int) -> Verdict:
         """Make one trial. Raises ``LookupError`` if it is not possible here."""

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
-from typing import Final, NamedTuple, Protocol
+from typing import ClassVar, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -30,10 +30,8 @@ class Verdict(NamedTuple):
 class Campaign(Protocol):
     """A numbered sequence of trials."""
 
-    @property
-    def name(self) -> str:
-        """The name, also of its file of results."""
-        ...
+    name: ClassVar[str]
+    """The name, also of its file of results."""
 
     def attempt(self, number: int, /) -> Verdict:
         """Make the trial with this number, from 0 on."""

@@ -42,11 +42,11 @@ def _named(names: list[str]) -> tuple[System, Path]:
         if ":" in log and not Path(log).exists():
             raise BadInput(f"{log} needs a log after it: lifefold upgrade {log} LOG")
         return fleet, Path(log)
-    from lifefold.interpreters.targets.check_targets import system_named  # noqa: PLC0415 - slow, seldom needed
+    from lifefold.interpreters.targets.check_targets import of_logs  # noqa: PLC0415 - slow, seldom needed
     from lifefold.interpreters.targets.target import UnusableTarget  # noqa: PLC0415 - as above
 
     try:
-        return system_named(program[0]), Path(log)
+        return of_logs(program[0]).system, Path(log)
     except UnusableTarget as error:
         raise BadInput(str(error)) from error
 

@@ -170,7 +170,7 @@ def test_diff_of_two_logs_shows_where_they_part(door: Path, tmp_path: Path, caps
         (["verify", "lobby:system", "FLEET"], "is no log of lobby:system"),
         (["verify", "DOOR"], "name its own system before it"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    ids=str,
 )
 def test_unusable_words_are_bad_input(
     door: Path, fleet: Path, words: list[str], why: str, capsys: pytest.CaptureFixture[str]

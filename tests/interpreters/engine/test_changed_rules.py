@@ -29,7 +29,14 @@ from street_lamp import Lamp, Light, Switched, lamp
 pytestmark = pytest.mark.anyio
 
 SYSTEM = System("street", AggregateType("room", machines=(lamp(),)))
-STRICT = System("street", AggregateType("room", machines=(lamp(invariants=(lambda of: of.state is Light.OFF,)),)))
+
+
+def is_off(of: Lamp) -> bool:
+    """It is off."""
+    return of.state is Light.OFF
+
+
+STRICT = System("street", AggregateType("room", machines=(lamp(invariants=(is_off,)),)))
 
 
 async def written(store: Any, rules: str, *events: Any) -> None:

@@ -39,7 +39,8 @@ class Run(NamedTuple):
 @cache
 def fleet_run() -> Run:
     """Run a fleet of three agents and nine tasks purely."""
-    ledger, world, decisions = Ledger(system, rules=RULES), World(plan(3, 9)), []
+    ledger, world = Ledger(system, rules=RULES), World(plan(3, 9))
+    decisions: list[Decision] = []
     while world.inputs:
         decision = ledger.decide(*world.inputs.popleft())
         if isinstance(decision, Decision):

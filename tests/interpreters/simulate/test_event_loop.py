@@ -65,7 +65,7 @@ def test_time_passes_only_when_all_tasks_wait() -> None:
 
 def test_a_seed_decides_on_the_order_of_tasks() -> None:
     """Without a seed it is the order of asyncio; the same seed gives the same order."""
-    assert [number for now_ms, number, step in recorded(None) if step == 0] == [0, 1, 2, 3]
+    assert [number for _, number, step in recorded(None) if step == 0] == [0, 1, 2, 3]
     orders = [tuple(recorded(seed)) for seed in range(8)]
     assert orders == [tuple(recorded(seed)) for seed in range(8)]
     assert len({*orders}) > 4

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from lifefold.core.fleet import system as fleet
-from lifefold.core.kernel import Envelope, Machine, Step, alone, always, renamed_field, row
+from lifefold.core.kernel import Entity, Envelope, Machine, Step, alone, always, renamed_field, row
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.store import Entry, SqliteStore
 from lifefold.interpreters.testing import EvolutionError, check_evolution
@@ -41,6 +41,11 @@ def test_entries_are_accepted_as_well_and_the_log_of_several_versions(tmp_path: 
     check_evolution(OVEN.machine, [entries])
 
 
+def is_used(of: Entity[Any]) -> bool:
+    """The oven was used."""
+    return bool(of.record.uses)
+
+
 @pytest.mark.parametrize(
     ("machine", "said"),
     [
@@ -48,7 +53,7 @@ def test_entries_are_accepted_as_well_and_the_log_of_several_versions(tmp_path: 
         (changed(4, 5), "oven-5.db: at its end, these rules cannot take the activity Burn of oven, oven"),
         (changed(2), "oven-5.db: at its end, these rules cannot take the postponed event Fed of oven, oven"),
         (
-            OVEN.machine.with_properties(always("it is used", lambda of: of.record.uses > 0)),
+            OVEN.machine.with_properties(always("it is used", is_used)),
             "oven-5.db: at its end, a property does not hold: oven, oven: it is used",
         ),
     ],

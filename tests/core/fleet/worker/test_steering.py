@@ -320,7 +320,11 @@ def test_finished_work_whose_session_had_an_urgent_message_left_breaks_a_propert
 ) -> None:
     """Not work that only its verification is left of, or that a dead session may have left."""
     work = assignment.Assignment(assignment.State.VERIFYING, brief)
-    records = {"session": session_profiles.SupervisedSession(), "assignment": work, steering.REF: Steering(urgent=1)}
+    records: dict[str, Record] = {
+        "session": session_profiles.SupervisedSession(),
+        "assignment": work,
+        steering.REF: Steering(urgent=1),
+    }
     of = Hand("worker/ann", records).aggregate
     assert steering.finishes_after_urgent_messages(of) is holds
 
