@@ -39,6 +39,7 @@ from lifefold.core.kernel import (
     written,
 )
 from lifefold.core.kernel.codec import ForgottenActivity, ForgottenEffect, ForgottenEvent, ForgottenState
+from lifefold.core.kernel.evolution import old_name
 from lifefold.effects import Activity, Begin, Effect, Tell
 
 Written = tuple[Envelope, bytes, bytes]
@@ -452,3 +453,7 @@ def test_a_profile_keeps_what_it_can_use() -> None:
     assert set(NEW.evolved) - set(profile.evolved) == {EVOLVED[1]}
     assert oven().starting(Oven(seconds=1)).evolved == ()
     assert NEW._but(evolved=()).evolved == ()
+
+
+def test_the_name_that_a_declaration_is_about_is_its_old_one() -> None:
+    assert [old_name(each) for each in EVOLVED[2:8]] == ["Cooled", "Ring", "Burn", "Cold", "Broken", "minutes"]
