@@ -6,6 +6,7 @@ the model fails the test. A log that cannot be opened is left out: a test that d
 """
 
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 from weakref import WeakSet
@@ -44,8 +45,9 @@ def foreign_in(log: Path) -> ForeignEntry | None:
     Return None for a log that cannot be opened, and for one that other rules have written: their model is another one.
     """
     try:
-        with SqliteStore.peek(log) as store:
-            entries = anyio.run(store.read)
+        # a test in a browser has left an event loop running in this thread
+        with SqliteStore.peek(log) as store, ThreadPoolExecutor(1) as thread:
+            entries = thread.submit(anyio.run, store.read).result()
     except StoreError:
         return None
     is_of_others = any(each.rules not in {"", rules_version(system)} for each in entries)

@@ -179,7 +179,7 @@ def test_an_adopted_session_is_read_from_its_beginning(tmp_path: Path) -> None:
         opened.write("go\n")
     sandbox.run()
     (end,) = sandbox.ends()["adopted"]
-    assert (end["outcome"], end["is_total"], end["before"]) == ({"type": "Success"}, True, {})
+    assert (end["outcome"], end["is_total"], any(end["before"].values())) == ({"type": "Success"}, True, False)
     assert end["usage"] == usage(Cost(Tokens(100, 40, 0, 7), 417))
 
 
