@@ -114,7 +114,7 @@ class _Watched:
         self._path = path
 
     async def append(self, batch: Batch) -> None:
-        self._inner._took_s = 0.0  # after slow work another thread would write
+        self._inner._took_s = 0.0  # noqa: SLF001 - after slow work another thread would write
         await self._inner.append(batch)
         if any(b"SessionExited" in entry.envelope for entry in batch.entries):
             self._path.is_open = False
