@@ -47,7 +47,7 @@ def foreign_in(log: Path) -> ForeignEntry | None:
     try:
         # a test in a browser has left an event loop running in this thread
         with SqliteStore.peek(log) as store, ThreadPoolExecutor(1) as thread:
-            entries = thread.submit(anyio.run, store.read).result()
+            entries = thread.submit(lambda: anyio.run(store.read)).result()
     except StoreError:
         return None
     is_of_others = any(each.rules not in {"", rules_version(system)} for each in entries)
