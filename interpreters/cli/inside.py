@@ -41,7 +41,8 @@ def must_be_permitted(arguments: Namespace) -> None:
     module, _, function = arguments.command.partition(":")
     raises = module == "budgeting" and any(vars(arguments)[each] for each in _RAISES)
     accepts = module == "planning" and arguments.accept
-    if raises or accepts or module in _OF_OPERATORS or arguments.command in {"adding:add", "adding:finish"}:
+    upgrades = module == "upgrading" and not arguments.dry_run
+    if raises or accepts or upgrades or module in _OF_OPERATORS or arguments.command in {"adding:add", "adding:finish"}:
         must_be_outside("task add" if function == "add" else function)
 
 

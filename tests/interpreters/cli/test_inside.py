@@ -46,6 +46,10 @@ OTHERS = {
     "fleets",
     "watch",
     "output",
+    "replay",
+    "verify",
+    "fork",
+    "upgrade",
 }
 
 
@@ -122,6 +126,17 @@ def test_a_session_may_look(log: FleetLog, capsys: pytest.CaptureFixture[str], w
     named = [] if words.startswith(("machines", "table")) else ["--db", str(log.path)]
     assert main([*words.split(), *named]) == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("session")
+def test_a_session_may_ask_what_an_upgrade_means_and_records_none(
+    log: FleetLog, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The change of rules is an operator's decision."""
+    assert main(["upgrade", str(log.path), "--dry-run"]) == 0
+    capsys.readouterr()
+    assert main(["upgrade", str(log.path)]) == 2
+    assert "upgrade" in capsys.readouterr().err
 
 
 def test_every_command_is_one_of_these() -> None:

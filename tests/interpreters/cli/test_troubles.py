@@ -225,8 +225,7 @@ def test_a_log_of_another_system_is_bad_input(tmp_path: Path, command: str, caps
     assert main([command, "--db", str(tmp_path / "kiln.db")]) == 2
     said = capsys.readouterr().err
     assert "this is not the log of a fleet; its aggregates are 'kiln'; name its own system before it" in said
-    assert "Ledger(system).fold" in said
-    assert "docs/extending.md" in said
+    assert "lifefold log MODULE:SYSTEM LOG, see docs/flight-recorder.md" in said
     assert "cannot read" not in said
 
 
