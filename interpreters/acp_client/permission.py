@@ -30,6 +30,9 @@ NO_CLAIM: Final = "there is no operator to ask: this session has no claim of a f
 REFUSED: Final = "an operator has refused it"
 NO_OPTION: Final = "the agent offers no leave for one use"
 
+PATIENCE_S: Final = 10.0
+"""How long a request waits for the runner to read that its session has taken an urgent message."""
+
 
 class Decision(msgspec.Struct, frozen=True):
     """Whether a tool may be used; ``reason`` says why not."""
@@ -52,7 +55,7 @@ async def decided(call: ToolCallUpdate, kind: str, permissions: str, claim: Clai
 async def _asked(call: ToolCallUpdate, kind: str, claim: Claim | None) -> Decision:
     if claim is None:
         return Decision(allows=False, reason=NO_CLAIM)
-    answer = await answer_to(claim, question_of(call, kind))
+    answer = await answer_to(claim, question_of(call, kind), PATIENCE_S)
     allows = answer.verdict is Verdict.ALLOWED
     return Decision(allows, "" if allows else answer.text or REFUSED)
 

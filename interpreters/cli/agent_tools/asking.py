@@ -64,21 +64,24 @@ def permission_asked(identifier: str, tool: str, subject: str, given: object, *,
     )
 
 
-async def answer_to(claim: Claim, event: QuestionAsked) -> Answer:
+async def answer_to(claim: Claim, event: QuestionAsked, patience_s: float = 0) -> Answer:
     """Ask and wait as ``ask`` does. What is wrong with the log is a refusal, so nothing is allowed by mistake."""
     try:
-        return await ask(claim, event)
+        return await ask(claim, event, patience_s)
     except FAILURES as error:
         return Answer(Verdict.REFUSED, f"the question cannot be asked: {error}")
 
 
-async def ask(claim: Claim, event: QuestionAsked) -> Answer:
-    """Ask, wait for the answer, and return it; a refusal if the question cannot be asked, or is dropped."""
+async def ask(claim: Claim, event: QuestionAsked, patience_s: float = 0) -> Answer:
+    """Ask, wait for the answer, and return it; a refusal if the question cannot be asked, or is dropped.
+
+    Questions are closed until the runner has read that the session took an urgent message. The ask waits so long for
+    that as ``patience_s`` says.
+    """
     asked = replace(event, task=claim.task, epoch=claim.epoch, token=claim.secret, asked_ms=time.time_ns() // 1_000_000)
     with SqliteStore.peek(claim.log) as store:
         ledger = Ledger(system)
-        await _read_on(store, ledger)
-        found = _questions(ledger.aggregates, claim)
+        found = await _opened(store, ledger, claim, patience_s)
         why = NO_QUESTIONS if found is None else refused_ask(found, asked)
         if why:
             return Answer(Verdict.REFUSED, why)
@@ -88,6 +91,17 @@ async def ask(claim: Claim, event: QuestionAsked) -> Answer:
         if given is not None and given.startswith(REFUSED):
             return Answer(Verdict.REFUSED, given)
         return await _answer(store, ledger, claim, asked)
+
+
+async def _opened(store: SqliteStore, ledger: Ledger, claim: Claim, patience_s: float) -> Questions | None:
+    """Return the questions of the claim's worker, once they are open or the patience is over."""
+    end_s = time.monotonic() + patience_s
+    while True:
+        await _read_on(store, ledger)
+        found = _questions(ledger.aggregates, claim)
+        if found is None or found.state is not State.CLOSED or time.monotonic() >= end_s:
+            return found
+        await anyio.sleep(LOOK_S)
 
 
 async def _answer(store: SqliteStore, ledger: Ledger, claim: Claim, asked: QuestionAsked) -> Answer:
