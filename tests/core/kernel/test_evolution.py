@@ -139,7 +139,7 @@ class Kindled(Event, frozen=True):
     """The oven was lit."""
 
     seconds: int = 0
-    by: str = "nobody"
+    by: str = "unknown"
 
 
 class Bread(Event, frozen=True):
@@ -173,7 +173,7 @@ class Oven(Record, frozen=True):
 
     state: Heat = Heat.IDLE
     seconds: int = 0
-    owner: str = "nobody"
+    owner: str = "unknown"
 
 
 class FedBefore(Event, frozen=True, tag="Fed"):
@@ -370,7 +370,7 @@ def test_a_field_of_an_event_is_renamed_or_gone_also_in_an_event_that_was_rename
 
 def test_a_field_with_a_default_needs_no_declaration() -> None:
     entries = log(Opened({"oven": Oven()}), Kindled(5), system=KITCHEN)
-    later = (b',"owner":"nobody"', b',"by":"nobody"')
+    later = (b',"owner":"unknown"', b',"by":"unknown"')
     shorter = [(e, wire.replace(later[0], b"").replace(later[1], b""), out) for e, wire, out in entries]
     assert shorter[0][1] != entries[0][1]
     assert last(shorter) == last(entries)
