@@ -2,7 +2,7 @@
 
 An engine looks for operator commands ten times a second. In a virtual day that is a million looks at nothing. A clock
 may wake a sleeper later than asked. So when two looks have found nothing, the next one waits until something else
-happens.
+happens. The store tells which task looks (``looked``): a timer may be due just as soon as the next look.
 """
 
 import heapq
@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Final
 
 import anyio
+from anyio import get_current_task
 from anyio.lowlevel import checkpoint
-
-from lifefold.interpreters.engine.engine import POLL_MS
 
 IDLE_LOOKS: Final = 2
 """The number of looks without a result after which the next one waits."""
@@ -27,6 +26,8 @@ class EngineClock:
         self._ahead_ms = ahead_ms
         self._sleepers: Final[list[tuple[int, int, bool, anyio.Event]]] = []
         self._slept = 0
+        self._looking: int | None = None
+        """The task that looks for operator commands."""
         self._idle_looks = 0
 
     def now_ms(self) -> int:
@@ -44,8 +45,12 @@ class EngineClock:
             return
         self._slept += 1
         awake = anyio.Event()
-        heapq.heappush(self._sleepers, (at_ms, self._slept, at_ms - self.now_ms() == POLL_MS, awake))
+        heapq.heappush(self._sleepers, (at_ms, self._slept, get_current_task().id == self._looking, awake))
         await awake.wait()
+
+    def looked(self) -> None:
+        """Note that the present task looks for operator commands: its next sleep is until the next look."""
+        self._looking = get_current_task().id
 
     def stir(self) -> None:
         """Note that something has happened: the next look does not wait."""

@@ -154,11 +154,12 @@ class EngineRunner:
         """Return the parts of the next engine."""
         chance, life = self._chance, self.life
         handlers = Handlers(self.system, chance, self.activities, self._witness, self._errors, life, self._keep_broken)
+        clock = EngineClock(lambda: self._agenda.now_ms, self.skew_ms)
         return EngineLife(
             # asyncio's base class refuses at run time what this loop lacks
             SteppedLoop(lambda: self._agenda.now_ms, self._wake, self._order()),  # type: ignore[abstract]
-            EngineClock(lambda: self._agenda.now_ms, self.skew_ms),
-            FaultyStore(self._log.shelf, chance, life, lambda batch: self._written(handlers, batch)),
+            clock,
+            FaultyStore(self._log.shelf, chance, life, lambda batch: self._written(handlers, batch), clock.looked),
             handlers,
         )
 

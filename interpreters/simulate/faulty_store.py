@@ -22,8 +22,15 @@ FULL_MS: Final = (1_000, 3_600_000)
 class FaultyStore:
     """A store that is open for writing, for one engine."""
 
-    def __init__(self, shelf: Shelf, chance: Chance, life: int, written: Callable[[Batch], None]) -> None:
-        """Open the shelf. ``written`` is called right after each durable batch."""
+    def __init__(
+        self,
+        shelf: Shelf,
+        chance: Chance,
+        life: int,
+        written: Callable[[Batch], None],
+        looked: Callable[[], None],
+    ) -> None:
+        """Open the shelf. ``written`` is called after each durable batch, ``looked`` before each look for commands."""
         self.dies_at = ""
         """The fault by which the engine dies now; empty while it lives."""
         self.full_ms = 0
@@ -36,6 +43,7 @@ class FaultyStore:
         self._chance: Final = chance
         self._life: Final = life
         self._written: Final = written
+        self._looked: Final = looked
         self._writes = 0
 
     async def append(self, batch: Batch) -> None:
@@ -99,5 +107,6 @@ class FaultyStore:
 
     async def commands(self, *, unanswered: bool = True) -> Sequence[StoredCommand]:
         """Return commands; see ``EventStore``."""
+        self._looked()
         await checkpoint()
         return await self._inner.commands(unanswered=unanswered)

@@ -24,6 +24,17 @@ function isBusy() {
   return Boolean(active && active.matches("main input, main textarea") && active.value !== active.defaultValue);
 }
 
+// What the focused part is known by in the next version of the page: its form, its kind, and its target or words.
+function markOf(part) {
+  const form = part.closest("form[data-command]");
+  const words = part.id || part.getAttribute("href") || part.name || part.getAttribute("aria-label") || part.textContent;
+  return [form ? form.dataset.command : "", part.tagName, words].join("\n");
+}
+
+function alike(main, part) {
+  return [...main.querySelectorAll("a, button, input, textarea, select, summary, [tabindex]")].filter((each) => markOf(each) === markOf(part));
+}
+
 function replaceMain(fresh) {
   const old = document.getElementById("main");
   const main = document.importNode(fresh.getElementById("main"), true);
@@ -34,20 +45,16 @@ function replaceMain(fresh) {
     now.open = kept.open;
     if (kept.dataset.loaded && kept.dataset.version === now.dataset.version) now.replaceWith(kept);
   }
-  const wasFocused = document.activeElement === old;
-  const focused = document.activeElement && document.activeElement.closest("main form");
-  const command = focused && focused.dataset.command;
-  const name = document.activeElement && document.activeElement.name;
+  const focused = old.contains(document.activeElement) ? document.activeElement : null;
+  const place = focused ? alike(old, focused).indexOf(focused) : 0;
   old.replaceWith(main);
-  if (wasFocused) main.focus({ preventScroll: true });
   for (const [id, top, left] of places) {
     const part = document.getElementById(id);
     if (part !== null && (top || left)) part.scrollTo(left, top);
   }
-  if (command) {
-    const again = [...main.querySelectorAll("form.action")].find((form) => form.dataset.command === command);
-    const part = again && (again.querySelector(name ? `[name="${name}"]` : "button") || again.querySelector("button"));
-    if (part) part.focus({ preventScroll: true });
+  if (focused) {
+    const found = alike(main, focused);
+    (found[place] || found[0] || main).focus({ preventScroll: true });
   }
   follow(main);
 }

@@ -73,10 +73,10 @@ def test_what_is_broken_is_shown_small_and_is_a_test(here: Path, capsys: pytest.
 
 def test_the_real_engine_is_simulated_on_request(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It has the same properties, other faults, and the same kind of test for what is found."""
-    assert main(["simulate", "doors:machine", "--engine", "--seeds", "10", "--hours", "1"]) == 0
+    assert main(["simulate", "doors:machine", "--engine", "--seeds", "40", "--hours", "1"]) == 0
     said = capsys.readouterr().out
-    assert "killed between awaits" in said
-    assert said.endswith("doors:machine: no property is broken in 10 seeds on the real engine\n")
+    assert "killed when waiting" in said
+    assert said.endswith("doors:machine: no property is broken in 40 seeds on the real engine\n")
     arguments = [
         "simulate",
         "doors:broken",

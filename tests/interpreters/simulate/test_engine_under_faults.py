@@ -6,8 +6,10 @@ import pytest
 
 import broken_engines
 from broken_engines import MISTAKES, ForgetsMessages
+from lifefold.core.kernel import Event, Machine, Record, State, after, leads_to, row
 from lifefold.interpreters.campaign import shrunk
 from lifefold.interpreters.engine import Engine
+from lifefold.interpreters.engine.engine import POLL_MS
 from lifefold.interpreters.simulate import Limits, Run, hours, simulate
 from lifefold.interpreters.simulate.engine_runner import EngineRunner
 from lifefold.interpreters.simulate.faults import OF_ENGINE
@@ -98,3 +100,40 @@ def test_a_fleet_on_the_engine_has_its_properties_under_faults(seed: int) -> Non
     )
     assert run.ok, (seed, run.found)
     assert len(run.entries) > len(target.opening)
+
+
+class Bell(State):
+    """The states of a bell."""
+
+    QUIET = "Quiet"
+    ARMED = "Armed"
+    RUNG = "Rung"
+
+
+class Hall(Record, frozen=True):
+    """A hall with a bell."""
+
+    state: Bell = Bell.QUIET
+
+
+class ArmingFailed(Event, frozen=True):
+    """The bell is to be armed."""
+
+
+class RingingFailed(Event, frozen=True):
+    """The bell is to ring."""
+
+
+def test_a_timer_may_be_due_when_the_next_look_for_commands_is() -> None:
+    """The clock lets idle looks wait. A timer that is as long as the time between two looks goes off all the same."""
+    bell = Machine(
+        "bell",
+        Hall(),
+        rows=(row(Bell.QUIET, ArmingFailed, Bell.ARMED), row(Bell.ARMED, RingingFailed, Bell.RUNG)),
+        during={Bell.QUIET: after(5_000, ArmingFailed), Bell.ARMED: after(POLL_MS, RingingFailed)},
+        final={Bell.RUNG},
+        properties=(leads_to("it rings", lambda e: e.state is not Bell.RUNG, lambda e: e.state is Bell.RUNG),),
+    )
+    run = simulate(bell, limits=Limits(until_ms=hours(1)), runner=EngineRunner)
+    assert run.found is None, run.found
+    assert len(run.entries) == 3

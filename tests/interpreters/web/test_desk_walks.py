@@ -108,6 +108,20 @@ def test_the_keyboard_alone_reaches_a_decision_and_takes_it(browser: Browser, de
         expect(page.locator("#said")).to_contain_text("ann/Q1: approved")
 
 
+@pytest.mark.parametrize(
+    "what", ["main a:text('T1')", "[name=reason]", "[role=region]", "button:text('Reject')", "main"]
+)
+def test_a_page_that_is_brought_up_to_date_keeps_the_focus(browser: Browser, desk: Served, what: str) -> None:
+    with window(browser, desk) as of:
+        page = of.open("/")
+        part = page.locator(what).first
+        part.focus()
+        before = part.element_handle()
+        page.evaluate("refresh()")
+        page.wait_for_function("part => !part.isConnected", arg=before)
+        expect(part).to_be_focused()
+
+
 def test_a_page_of_the_past_is_forked_by_its_link(browser: Browser, desk: Served) -> None:
     with window(browser, desk) as of:
         page = of.open("/fleets/fleet/tasks/T1?at=4")
