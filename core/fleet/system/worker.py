@@ -288,6 +288,8 @@ aggregate = AggregateType(
         rule(on=steering.machine, event=(steering.MessagePosted, steering.UrgentTaken), beside=question.REF)(
             question.keep_open
         ),
+        # Not when a silence after the nudge ends the session: what is given up asks nothing.
+        rule(on=stall_detector.machine, enters=stall_detector.AFTER_NUDGE, beside=question.REF)(question.keep_open),
         *(rule(on=each, beside=stall_detector.REF)(stall_detector.keep_watch) for each in (agent, question.machine)),
         # Before `work_ends`: the end of a session ends its tool, and the turn can then be verified.
         *turns.of_sessions(agent),
