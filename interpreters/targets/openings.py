@@ -100,12 +100,15 @@ def trusted() -> Opening:
 def steering() -> Opening:
     """Return the opening of a fleet of one agent whose running session takes messages, with one task.
 
-    The session may ask operators, and an urgent message interrupts one that does.
+    The session may ask operators, and an urgent message interrupts one that does. The first claim reserves all of the
+    money, so a session can use its budget up.
     """
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
     agent_plan = fleet.AgentPlan("ann", limits, follows=True, steers=True)
     tasks = (fleet.TaskPlan("T1", "do it", max_retries=0),)
-    return tuple(fleet.opening(fleet.Plan("steering", (agent_plan,), tasks, questions=question.Terms()), 0))
+    budget = fleet.Budget(fleet.Caps(microusd=2), Amounts(microusd=2, sessions=1))
+    plan = fleet.Plan("steering", (agent_plan,), tasks, budget=budget, questions=question.Terms())
+    return tuple(fleet.opening(plan, 0))
 
 
 def stalling() -> Opening:

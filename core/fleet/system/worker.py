@@ -161,7 +161,7 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
     A suspended session keeps its work, under the same claim and in the same worktree (D28). So does a session that has
     lost its conversation, once, and one that has not taken an urgent message. Its work is finished if the budget or the
-    account allows no other session: a task that is given back is begun anew, and the next prompt has the message.
+    account allows no other session: a task that is given back is restarted, and the next prompt has the message.
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
     if exited and (

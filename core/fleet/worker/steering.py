@@ -14,10 +14,10 @@ session then says which message it has *taken*, and the mailbox counts it as if 
 | is not there, or is ending | waits for the next prompt | waits for the next prompt |
 
 *An urgent message belongs to the present work.* A session that completes without it has not finished its work: another
-session of the claim goes on, unless the budget or the account allows none. *No message is lost.* A posted message stays in the mailbox until a session that has taken
-it completes (D14). So a message that its session did not take is in the next prompt. *No message is taken twice by a
-session.* The number identifies the message, so the session passes over a repeated one. The last word about a session is
-its end, which repeats the number of the last taken message.
+session of the claim goes on, unless the budget or the account allows none. *No message is lost.* A posted message stays
+in the mailbox until a session that has taken it completes (D14). So a message that its session did not take is in the
+next prompt. *No message is taken twice by a session.* The number identifies the message, so the session passes over a
+repeated one. The last word about a session is its end, which repeats the number of the last taken message.
 """
 
 from collections.abc import Iterator

@@ -333,7 +333,7 @@ def finished_with_an_urgent_message(cost_microusd: int, *, rests: bool = False) 
 
 
 def test_finished_work_is_verified_without_its_urgent_message_if_the_budget_is_used_up() -> None:
-    """No other session of the claim may begin, and a dropped task is begun anew. The next prompt has the message."""
+    """No other session of the claim may begin, and a dropped task is restarted. The next prompt has the message."""
     of = finished_with_an_urgent_message(10)
     assert states(of) == ("SessionComplete", "Verifying")
     assert of.told() == [("board", "task:T1", task.Completed(2))]
