@@ -11,8 +11,8 @@ from typing import Any, Final, cast
 import msgspec
 
 from lifefold.core.kernel import Machine, System, broken, misfits
-from lifefold.core.kernel.codec import ForgottenActivity, ForgottenEffect, ForgottenEvent, ForgottenState
 from lifefold.core.kernel.evolution import Field, Renamed, Upcast, name_of, old_name
+from lifefold.core.kernel.forgotten import ForgottenActivity, ForgottenEffect, ForgottenEvent, ForgottenState
 from lifefold.effects import Begin
 from lifefold.interpreters.engine.ledger import Decision, Ledger
 from lifefold.interpreters.engine.seam import Undone
