@@ -204,7 +204,7 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
     """Report the outcome of the work to the board, under the epoch of its claim."""
     if transition.before is None:
         return
-    before, brief = transition.before.state, transition.after.record.brief
+    before, brief = transition.was.state, transition.after.record.brief
     to = f"task:{brief.task}"
     yield from orphans.reports(transition)
     yield from nothing_done.reports(transition)
