@@ -1,4 +1,4 @@
-"""What these rules make of a log: under which names it is read, what they cannot take, and what a start would record.
+"""The effect of these rules on a log: names that are read otherwise, unreadable parts, and the record of a start.
 
 ``examined`` folds a whole log and changes nothing. ``Examined.sentences`` says the result to an operator.
 """

@@ -1,10 +1,9 @@
 """A simulated runner: it decides, persists, performs and records as the engine does, and may crash at any point.
 
-*Durable* is the log: the inputs, the state that they fold to, the messages without a receipt, and the effects that are
-not known to be performed. *Volatile* is the rest, and lost in a crash: decisions before they are persisted, messages
-in flight, timers, attended activities. A new runner begins as the engine does. It gives every aggregate
-``RunnerRecovered``, which sets the timers and attends the running activities. It sends messages without a receipt
-again. Then it performs owed effects again.
+*Durable* is the log: the inputs, their fold, the messages without a receipt, and the effects without a record.
+*Volatile* is the rest, and lost in a crash: decisions before they are persisted, messages in flight, timers, attended
+activities. A new runner begins as the engine does. It gives every aggregate ``RunnerRecovered``, which sets the timers
+and attends the running activities. It sends messages without a receipt again. Then it performs owed effects again.
 """
 
 from collections import deque

@@ -20,8 +20,8 @@ from lifefold.core.lifecycles.session import Usage
 def charge(c: Conversation, e: SessionEnded) -> Usage:
     """Return what a session is charged: its cost, or the difference of a total to the earlier charges; never less.
 
-    If the program tells its count ``before`` the session, the difference has all of the session itself. It also has
-    what that count exceeds the charges that it may contain: earlier sessions have not printed it.
+    If the program tells its count ``before`` the session, the difference has all of the session itself. It also has the
+    excess of that count over the charges in it, which earlier sessions have not printed.
     """
     if not e.is_total:
         return e.usage
