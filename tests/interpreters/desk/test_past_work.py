@@ -125,7 +125,7 @@ def test_each_session_has_its_cost_and_the_page_of_its_agent_lists_it(
             (each["number"], each["task"], each["claim"], each["began_ms"]) for each in shown["sessions"]
         ][::-1]
         assert [each["ended"] for each in page["past"]] == ["success", "success"]
-        assert {each["became"] for each in page["past"]} == {"CLOSED"}
+        assert {each["became"] for each in page["past"]} == {"closed"}
         assert [each["attempt"] for each in page["past"]] == [1, 1]
         (end,) = positions_of(sandbox, page["past"][1]["task"], State.CLOSED)[:1]
         past = desk.json(f"/fleets/sandbox/agents/agent.json?at={end}")
