@@ -10,7 +10,7 @@ session then says which message it has *taken*, and the mailbox counts it as if 
 | runs | is posted, and ends the turn of the agent | is posted, and is taken after the turn |
 | runs, and a question of it waits | interrupts the session, which drops the question | is posted |
 | is being started | interrupts the session once it runs | is posted when the session runs |
-| runs, and ends without the message | begins another session of the claim, if one may begin | waits for the next prompt |
+| runs, and ends without the message | begins another session of the claim, if it may | waits for the next prompt |
 | is not there, or is ending | waits for the next prompt | waits for the next prompt |
 
 *An urgent message belongs to the present work.* A session that completes without it has not finished its work: another
