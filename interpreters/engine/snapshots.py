@@ -1,8 +1,8 @@
 """Snapshots of a ledger: taken while an engine runs, and read at its start.
 
-An engine takes a snapshot when ``EVERY`` entries have been added, and at its end. It writes the parts that have changed
-since the last one, in the transaction of its next batch. So the cost follows the changes. A stream is left out while
-effects of it wait: its older parts stay, and its newer entries are folded at the next start.
+An engine takes a snapshot when so many entries have been added (``EVERY``), and at its end. It writes the parts that
+have changed since the last one, in the transaction of its next batch. So the cost follows the changes. A stream is left
+out while effects of it wait: its older parts stay, and its newer entries are folded at the next start.
 
 A snapshot that cannot be read, or is of other types, is dropped, and the log is folded from its first entry. Two
 samples compare it with the truth. The writer decodes every sixteenth part again before it writes it. Each start of a
@@ -116,9 +116,11 @@ async def _must_agree(ledger: Ledger, store: EventStore, kept: Aggregate) -> Non
 class SnapshotTaker:
     """Collects what has changed in a ledger since its last snapshot, and the messages that are not accepted yet."""
 
-    def __init__(self, ledger: Ledger, store: EventStore) -> None:
-        """Take snapshots of this ledger, for this store if it keeps them."""
+    def __init__(self, ledger: Ledger, store: EventStore, every: int | None = None) -> None:
+        """Take snapshots of this ledger after ``every`` entries, for this store if it keeps them."""
         self._ledger: Final = ledger
+        self._every: Final = EVERY if every is None else every
+        self._least: Final = min(self._every, LEAST)
         self._is_kept = isinstance(store, SnapshotStore)
         self._changed: Final[dict[str, set[str]]] = {}
         self._headed: Final[set[str]] = set()
@@ -169,7 +171,7 @@ class SnapshotTaker:
         ``is_quiet`` tells whether all effects of a stream are performed. ``failures`` returns the failed attempts of
         its running activities.
         """
-        if not self._is_kept or not (self._news >= LEAST if at_end else self._is_due()):
+        if not self._is_kept or not (self._news >= self._least if at_end else self._is_due()):
             return None
         try:
             parts = list(self._changed_parts(is_quiet, failures))
@@ -205,7 +207,7 @@ class SnapshotTaker:
 
     def _is_due(self) -> bool:
         aggregates = self._ledger.aggregates.values()
-        return self._news >= EVERY and self._news >= sum(len(each.entities) for each in aggregates) // 8
+        return self._news >= self._every and self._news >= sum(len(each.entities) for each in aggregates) // 8
 
     def _parts(self, aggregate: Aggregate, refs: Iterable[str], failures: Iterable[Envelope]) -> Iterator[SnapshotPart]:
         snapshots, name = self._ledger.snapshots, aggregate.name

@@ -206,15 +206,25 @@ _GIVEN_UP = frozenset({assignment.State.WANTING, assignment.State.PREPARING, ass
 """In these states of its assignment an agent that stops gives its task back."""
 
 
-@rule(on=assignment.machine)
+@rule(
+    on=assignment.machine,
+    event=(
+        assignment.WorkFinished,
+        assignment.Parked,
+        assignment.Merged,
+        assignment.Rejected,
+        assignment.ParkingFailed,
+        assignment.Conflicted,
+        assignment.WorkFailed,
+        assignment.CheckoutFailed,
+        assignment.Dropped,
+        assignment.WorkRequested,
+    ),
+)
 def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
     """Report the outcome of the work to the board, under the epoch of its claim."""
-    if transition.before is None:
-        return
-    before, brief = transition.before.state, transition.after.record.brief
+    before, brief = transition.was, transition.after.record.brief
     to = f"task:{brief.task}"
-    yield from orphans.reports(transition)
-    yield from nothing_done.reports(transition)
     match transition.event:
         case assignment.WorkFinished(took_ms=took_ms):
             yield Tell("board", to, task.Completed(brief.epoch, took_ms))
@@ -226,13 +236,13 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
             assignment.Rejected(reason=reason)
             | assignment.ParkingFailed(reason=reason)
             | assignment.Conflicted(reason=reason)
-        ) if not transition.before.record.is_orphan:
+        ) if not before.is_orphan:
             yield Tell("board", to, task.Rejected(brief.epoch, reason))
         case assignment.WorkFailed(reason=reason, diagnosis=diagnosis):
             yield Tell("board", to, task.Failed(brief.epoch, reason, diagnosis))
         case assignment.CheckoutFailed(reason=reason):
             yield Tell("board", to, _given_back(brief, f"{worker.key} could not make its place: {reason}"))
-        case assignment.Dropped(reason=reason) if before is not assignment.State.WANTING:
+        case assignment.Dropped(reason=reason) if before.state is not assignment.State.WANTING:
             yield Tell("board", to, _given_back(brief, reason))
         case assignment.WorkRequested():
             yield Tell("board", f"worker_slot:{worker.key}", worker_slot.WorkWanted(*usage.spent(worker)))
@@ -314,14 +324,18 @@ aggregate = AggregateType(
         rule(on=assignment.machine, enters=assignment.State.ORPHANED)(orphans.begin_inspection),
         # Before `next_round` and `go_on`: the board gets the outcome of a claim before the worker's next request. No
         # other order of these rules is known to matter.
+        orphans.report_death,
+        orphans.report_rescue,
+        orphans.report_loss,
+        nothing_done.report_nothing_done,
         report,
         usage.clear_meter,
         next_round,
+        rule(on=assignment.machine, enters=(assignment.State.IDLE, assignment.State.WORKING))(go_on),
         *(
             rule(on=each)(go_on)
             for each in (
                 agent,
-                assignment.machine,
                 desired_state.machine,
                 usage_meter.machine,
                 stall_detector.machine,
