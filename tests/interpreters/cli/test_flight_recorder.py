@@ -44,6 +44,20 @@ def test_replay_shows_the_entities_and_the_entries_around(door: Path, capsys: py
     assert said.splitlines()[5].split() == ["lobby", "door", "Locked", "0s", "-", "turns", "1"]
 
 
+def test_replay_shows_what_is_not_usual_in_a_record_and_cuts_long_values(
+    fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line for each entity fits a page: no usual values, no names of types, and the beginning of a long text."""
+    assert main(["replay", str(fleet)]) == 0
+    said = capsys.readouterr().out
+    (session,) = (line for line in said.splitlines() if line.split()[:2] == ["worker/ann", "session"])
+    assert "name 'ann'" in session
+    assert "Limits(" not in said
+    (task,) = (line for line in said.splitlines() if "task:T1" in line and line.startswith("board"))
+    assert len(task) < 300
+    assert "RetryPolicy(" not in task
+
+
 def test_replay_of_a_fleet_has_messages_in_flight_and_is_json_too(
     fleet: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
