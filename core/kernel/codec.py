@@ -290,7 +290,9 @@ class _OfSeveral:
 
 
 def _unknown_field(record: Record, name: str) -> str:
-    return f"{type(record).__name__} has no field {name!r} any more: declare renamed_field() or removed_field()"
+    return (
+        f"{type(record).__name__} has no field {name!r}; an old name is declared by renamed_field() or removed_field()"
+    )
 
 
 class _BeginWire(msgspec.Struct, frozen=True, tag="Begin"):

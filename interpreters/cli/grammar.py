@@ -144,9 +144,9 @@ def _add_desk(commands: Commands) -> None:
     )
     serve.add_argument(
         "logs",
-        metavar="LOG",
+        metavar="LOG|REPORT",
         nargs="*",
-        help="the logs (default: those of all fleets of this machine)",
+        help="logs, and reports that check or simulate has printed with --json (default: all fleets of this machine)",
     )
     serve.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
     serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="the address (default: 127.0.0.1)")

@@ -89,8 +89,11 @@ class Engine:
         clock: Clock | None = None,
         observer: Observer | None = None,
         on_error: OnError | None = None,
+        snapshot_every: int | None = None,
     ) -> None:
         """Connect the parts. ``on_error`` is the policy of handlers without a declared one.
+
+        A snapshot is due after ``snapshot_every`` entries; by default after ``snapshots.EVERY``.
 
         Raises ``MissingHandlersError`` if the interpreter lacks a handler that the system needs.
         """
@@ -116,7 +119,7 @@ class Engine:
         self._unrecovered: Final[set[str]] = set()
         self._queues: Final[dict[str, EffectQueue]] = {}
         self._performed: dict[str, int] = {}
-        self._snapshots: Final = SnapshotTaker(self.ledger, store)
+        self._snapshots: Final = SnapshotTaker(self.ledger, store, snapshot_every)
         self._tasks: TaskGroup | None = None
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
 """Snapshots of a ledger: taken while an engine runs, and read at its start.
 
-An engine takes a snapshot when ``EVERY`` entries have been added, and at its end. It writes the parts that have changed
-since the last one, in the transaction of its next batch. So the cost follows the changes. A stream is left out while
-effects of it wait: its older parts stay, and its newer entries are folded at the next start.
+An engine takes a snapshot when so many entries have been added (``EVERY``), and at its end. It writes the parts that
+have changed since the last one, in the transaction of its next batch. So the cost follows the changes. A stream is left
+out while effects of it wait: its older parts stay, and its newer entries are folded at the next start.
 
 A snapshot that cannot be read, or is of other types, is dropped, and the log is folded from its first entry. Two
 samples compare it with the truth. The writer decodes every sixteenth part again before it writes it. Each start of a
@@ -116,9 +116,11 @@ async def _must_agree(ledger: Ledger, store: EventStore, kept: Aggregate) -> Non
 class SnapshotTaker:
     """Collects what has changed in a ledger since its last snapshot, and the messages that are not accepted yet."""
 
-    def __init__(self, ledger: Ledger, store: EventStore) -> None:
-        """Take snapshots of this ledger, for this store if it keeps them."""
+    def __init__(self, ledger: Ledger, store: EventStore, every: int | None = None) -> None:
+        """Take snapshots of this ledger after ``every`` entries, for this store if it keeps them."""
         self._ledger: Final = ledger
+        self._every: Final = EVERY if every is None else every
+        self._least: Final = min(self._every, LEAST)
         self._is_kept = isinstance(store, SnapshotStore)
         self._changed: Final[dict[str, set[str]]] = {}
         self._headed: Final[set[str]] = set()
@@ -163,7 +165,7 @@ class SnapshotTaker:
     @property
     def is_due_at_end(self) -> bool:
         """Whether an engine that ends is to take a snapshot."""
-        return self._is_kept and self._news >= LEAST
+        return self._is_kept and self._news >= self._least
 
     def taken(
         self, is_quiet: Callable[[str], bool], failures: Callable[[Aggregate], Iterable[Envelope]]
@@ -206,7 +208,7 @@ class SnapshotTaker:
             raise UnreadableEntry(f"{aggregate.name}: {kept.ref} is read back as another value")
 
     def _is_due(self) -> bool:
-        if not self._is_kept or self._news < EVERY:
+        if not self._is_kept or self._news < self._every:
             return False
         aggregates = self._ledger.aggregates.values()
         return self._news >= sum(len(each.entities) for each in aggregates) // 8

@@ -29,7 +29,7 @@ from lifefold.core.kernel import (
     World,
     replace,
 )
-from lifefold.interpreters.engine import Engine
+from lifefold.interpreters.engine import Engine, snapshots
 from lifefold.interpreters.engine.failures import is_failure
 from lifefold.interpreters.search.crash_model import Fault
 from lifefold.interpreters.simulate.durable_log import DurableLog
@@ -48,6 +48,9 @@ from lifefold.interpreters.store import Batch
 
 ORDERS: Final = 1 << 16
 """The number of different orders of the tasks of one engine."""
+
+EVERY: Final = (snapshots.EVERY, 25, 3)
+"""The numbers of entries after which the engines of a run take a snapshot."""
 
 STEPS: Final = 1_000_000
 """The most steps of the event loop at one time."""
@@ -128,10 +131,15 @@ class EngineRunner(Lives):
         self._refused_timers.clear()
         self._witness.begin_engine(self._log.shelf.performed)
         live = self._live = self._new_life()
-        make = self._engine_type
+        make, every = self._engine_type, EVERY[self._chance.choices.any_way(("entries of a snapshot",), len(EVERY))]
         live.start(
             lambda: make(
-                self.system, live.store, live.handlers.interpreter(), clock=live.clock, observer=self._observe
+                self.system,
+                live.store,
+                live.handlers.interpreter(),
+                clock=live.clock,
+                observer=self._observe,
+                snapshot_every=every,
             ),
             self._begun,
         )
@@ -191,6 +199,8 @@ class EngineRunner(Lives):
             live.loop.step()
             if self._broken is not None:
                 raise self._broken
+            if live.store.has_dropped:
+                raise self._witness.broken(Guarantee.KEPT, "it was dropped")
             if live.store.dies_at:
                 self._die(live.store.dies_at)
                 return
