@@ -360,7 +360,7 @@ MOVES: Final[tuple[Callable[[Board, Chance], None], ...]] = (
 BOARD: Final = system.type_of("board")
 
 
-def wander(plan: Plan, seed: int, steps: int, kind: AggregateType = BOARD) -> None:
+def must_survive_steps(plan: Plan, seed: int, steps: int, kind: AggregateType = BOARD) -> None:
     """Let a board take so many steps that look like chance and are the same every time."""
     of = Board()
     of.open(plan)

@@ -115,7 +115,7 @@ def run_shim(directory: Path, told: bytes | None = None, *, writes: str = "") ->
         return shim.wait(PATIENCE_S)
 
 
-async def death(identity: ProcessIdentity) -> None:
+async def must_die(identity: ProcessIdentity) -> None:
     """Wait until a process that may have died already is dead."""
     try:
         pidfd = os.pidfd_open(identity.pid)

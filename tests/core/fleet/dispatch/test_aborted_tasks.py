@@ -84,16 +84,16 @@ def test_the_abort_of_a_tool_is_written_down_and_its_session_goes_on() -> None:
 def test_only_the_present_claim_says_that_its_tool_was_aborted() -> None:
     """Its lease is what authenticates it (E12)."""
     of = parts()
-    of.refuse("task:T1+1", fleet_task.ToolAborted(of.record("task:T1+1").epoch + 1, "tests"))
-    of.refuse("task:T1", fleet_task.ToolAborted(of.record("task:T1").epoch, "tests"))
-    of.refuse("task:T1+1", fleet_task.ToolAborted(0, "tests"))
+    of.must_refuse("task:T1+1", fleet_task.ToolAborted(of.record("task:T1+1").epoch + 1, "tests"))
+    of.must_refuse("task:T1", fleet_task.ToolAborted(of.record("task:T1").epoch, "tests"))
+    of.must_refuse("task:T1+1", fleet_task.ToolAborted(0, "tests"))
 
 
 def test_a_fleet_that_does_not_ask_for_aborts_has_none() -> None:
     """Neither by word nor by examples; a plan says who has them, for all tasks and their parts."""
     of = say(ask(opened(make("T1", most_subtasks=2))), "T1", task.Started)
     for event in (fleet_task.ToolAborted(1), SIBLING, SESSION, fleet_task.Aborted()):
-        of.refuse("task:T1", event)
+        of.must_refuse("task:T1", event)
     record = of.record("task:T1")
     assert not any(
         each.examples_for(record) for each in (fleet_task.ToolAborted, fleet_task.AbortWanted, fleet_task.Aborted)
@@ -188,7 +188,7 @@ def test_what_is_over_is_left_as_it_is() -> None:
     fail(of, "T1+3")
     assert aborted(of.give("task:T1+1", SIBLING)) == {}
     assert states(of, *PARTS) == ["IN_PROGRESS", "CLOSED", "FAILED"]
-    of.refuse("task:T1+2", SIBLING)
+    of.must_refuse("task:T1+2", SIBLING)
 
 
 def test_an_aborted_resting_task_is_cancelled_when_it_is_opened() -> None:

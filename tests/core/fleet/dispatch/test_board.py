@@ -264,7 +264,7 @@ def test_a_recalled_worker_gets_other_work_as_soon_as_it_wants_it() -> None:
 def test_done_work_cannot_be_cancelled() -> None:
     """What is done is verified and merged, and counts (E16)."""
     of = ask(opened(make("T1"))).hear("worker/ann", "task:T1", task.Completed(1))
-    assert of.refuse("task:T1", task.Cancelled("no")).kind == "illegal"
+    assert of.must_refuse("task:T1", task.Cancelled("no")).kind == "illegal"
 
 
 # Workers that go

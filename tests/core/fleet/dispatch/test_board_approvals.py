@@ -102,10 +102,10 @@ def test_an_answer_ends_the_timer_of_the_approval() -> None:
 def test_no_approval_is_accepted_for_a_task_that_needs_none() -> None:
     """Neither before it is done, nor twice."""
     of = ask(opened(make("T1", needs_approval=True)))
-    assert of.refuse("task:T1", approval.ApprovalGranted()).kind == "illegal"
+    assert of.must_refuse("task:T1", approval.ApprovalGranted()).kind == "illegal"
     park(of, "T1").give("task:T1", approval.ApprovalGranted())
-    assert of.refuse("task:T1", approval.ApprovalGranted()).kind == "illegal"
-    assert of.refuse("task:T1", approval.ApprovalRefused()).kind == "illegal"
+    assert of.must_refuse("task:T1", approval.ApprovalGranted()).kind == "illegal"
+    assert of.must_refuse("task:T1", approval.ApprovalRefused()).kind == "illegal"
 
 
 def test_work_without_a_needed_approval_is_not_parked() -> None:
@@ -184,7 +184,7 @@ def test_a_plan_can_be_decided_task_by_task_and_the_rest_as_a_whole() -> None:
     of.give("plan", plan_approval.PlanApproved())
     assert states(of, "T1", "T2", "T3") == ["CLAIMED", "OPEN", "CANCELLED"]
     for again in (plan_approval.PlanApproved(), plan_approval.PlanDeclined()):
-        assert of.refuse("plan", again).kind == "illegal"
+        assert of.must_refuse("plan", again).kind == "illegal"
 
 
 @pytest.mark.parametrize(

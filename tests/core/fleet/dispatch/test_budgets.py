@@ -6,7 +6,7 @@ import pytest
 
 from aggregate_hand import Hand
 from board_hand import assigned, brief, close, fail, go, make, opened, rest, split, states
-from declared import Mutants, instead, is_found
+from declared import Mutants, instead, must_be_found
 from lifefold.core.fleet import AgentPlan, Budget, Plan, opening
 from lifefold.core.fleet.board import budget, fleet_task, worker_slot
 from lifefold.core.fleet.dispatch import budgets
@@ -235,7 +235,7 @@ MISTAKES: Mutants = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_in_how_a_period_begins_breaks_a_property(name: str) -> None:
     """It begins with the first share that is taken from a full budget, and with nothing else."""
-    is_found(MISTAKES[name], named("budget").bounds)
+    must_be_found(MISTAKES[name], named("budget").bounds)
 
 
 def test_a_share_that_is_set_aside_when_the_period_ends_belongs_to_the_next() -> None:

@@ -289,7 +289,10 @@ def test_a_task_can_be_split_again_as_far_as_it_may() -> None:
     say(of, "T1", task.Rejected, reason="no")
     ask(rest(of, "T1"))
     epoch = of.record("task:T1").epoch
-    assert of.refuse("task:T1", fleet_task.Split(epoch, (fleet_task.Subtask(), fleet_task.Subtask()))).kind == "illegal"
+    assert (
+        of.must_refuse("task:T1", fleet_task.Split(epoch, (fleet_task.Subtask(), fleet_task.Subtask()))).kind
+        == "illegal"
+    )
     split(of, "T1", 1)
     assert of.record("task:T1+3").parent == "T1"
 

@@ -84,7 +84,7 @@ def test_where_nothing_is_gated_trust_does_not_count() -> None:
     of = close(ask(opened(make("T1", level=ELEVATED))), "T1")
     assert (of.record("worker_slot:ann").trust, of.record("task:T1").author) == (None, "")
     for event in (worker_slot.Promoted(), worker_slot.Demoted(), worker_slot.Violated()):
-        of.refuse("worker_slot:ann", event)
+        of.must_refuse("worker_slot:ann", event)
         assert type(event).examples_for(of.record("worker_slot:ann")) == ()
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from pyrsistent import pmap
 
-from declared import COMPARED, proven
+from declared import COMPARED, must_hold
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.dispatch import claims
@@ -66,7 +66,7 @@ def without(of: AggregateType, name: str, *instead: Rule) -> list[Rule]:
 @pytest.mark.campaign
 def test_a_fleet_of_one_agent_and_one_task_has_all_its_properties() -> None:
     """Whatever its agent, its git and its people do, in whatever order and however late."""
-    report = proven(system, FEW, opening=planned(1, 1, max_retries=0))
+    report = must_hold(system, FEW, opening=planned(1, 1, max_retries=0))
     assert report.coverage["states"][0] >= 31
 
 

@@ -873,7 +873,7 @@ def test_one_of_two_concurrent_plan_changes_is_refused() -> None:
     of.give(plan_change.ref_of(2), Created(late))
     assert of.state(plan_change.ref_of(2)) == "Refused"
     assert plan_change.removed(of.aggregate) == frozenset(), "a refused change takes no task out"
-    assert isinstance(of.refuse(plan_change.ref_of(1), Created(late)).reason, str), "a change is taken once"
+    assert isinstance(of.must_refuse(plan_change.ref_of(1), Created(late)).reason, str), "a change is taken once"
 
 
 def test_a_draft_changes_nothing_until_it_is_accepted() -> None:
@@ -949,7 +949,7 @@ def test_work_that_waits_for_its_approval_is_verified_again_by_other_commands() 
     kept = of.record("task:T1").result
     accept(of, old, new)
     assert (of.state("task:T1"), of.record("task:T1").stage) == ("DONE", task.Stage.REVERIFY)
-    assert isinstance(of.refuse("task:T1", ApprovalGranted()).reason, str)
+    assert isinstance(of.must_refuse("task:T1", ApprovalGranted()).reason, str)
     given = brief(ask(of))
     assert (given.stage, given.verify, given.result, given.needs_approval) == (
         task.Stage.REVERIFY,
