@@ -30,7 +30,7 @@ def test_a_board_has_its_properties_whatever_is_said_to_it(course: Any) -> None:
 
 @given(plans(), st.integers(0, 2**32))
 def test_a_board_has_its_properties_through_long_histories(plan: Plan, seed: int) -> None:
-    """The same, for fleets that get far: parts of parts, retries of retries, whoever is left."""
+    """The same, for fleets that get far: parts of parts, retries of retries, few workers."""
     must_survive_steps(plan, seed, 200)
 
 

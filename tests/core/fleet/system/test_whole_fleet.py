@@ -101,7 +101,7 @@ def must_have_properties(aggregates: Mapping[str, Aggregate], name: str, reactio
 
 
 def must_have_no_idle_worker(name: str, reaction: Reaction) -> None:
-    """Nobody waits while there is something ready: claims are made at once."""
+    """No worker waits beside a ready task: claims are made at once."""
     if name == "board":
         assert board_properties.no_agent_waits_beside_work(reaction.aggregate)
 
@@ -160,7 +160,7 @@ def test_no_rule_ever_asks_for_what_is_refused(plan: Plan, script: list[int], pe
 
 @given(plans(), SCRIPTS)
 def test_the_fleet_has_its_properties_at_every_step(plan: Plan, script: list[int]) -> None:
-    """Whoever looks at all of it, and whoever looks only at what a step can have touched."""
+    """Seen as a whole, and seen only in the parts that a step can have touched."""
     driver = Driver(plan, script, people=True)
     driver.watch = lambda name, reaction: must_have_properties(driver.aggregates, name, reaction)
     driver.run()
@@ -198,7 +198,7 @@ def must_agree_on_claims(aggregates: Mapping[str, Aggregate]) -> None:
 
 @given(plans(), SCRIPTS)
 def test_a_worker_works_on_what_the_board_has_as_its_own_and_on_nothing_else(plan: Plan, script: list[int]) -> None:
-    """Whoever cancels, blocks or takes away what; only a merge that had begun before that is finished (E20)."""
+    """Through all cancels, blocks and recalls; only a merge that had begun before is finished (E20)."""
     driver = Driver(plan, script, people=True)
     driver.watch = lambda _name, _reaction: must_agree_on_claims(driver.aggregates)
     driver.run()
