@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from lifefold.interpreters.cli.grammar_of_desk import add_reading
 from lifefold.interpreters.cli.grammar_of_examples import illustrate
+from lifefold.interpreters.cli.grammar_of_exports import add_exports
 from lifefold.interpreters.cli.grammar_of_machines import add_check, add_showing, add_simulate
 from lifefold.interpreters.cli.grammar_of_operators import (
     add_budget,
@@ -59,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more, add_cleaning)
-    reading = (_add_desk, _add_asking, add_reading, add_recorder, _add_upgrade)
+    reading = (_add_desk, _add_asking, add_reading, add_recorder, add_exports, _add_upgrade)
     for add in (_add_running, _add_beginning, *reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
     illustrate(commands.choices)
@@ -146,9 +147,9 @@ def _add_desk(commands: Commands) -> None:
     )
     serve.add_argument(
         "logs",
-        metavar="LOG",
+        metavar="LOG|REPORT",
         nargs="*",
-        help="the logs (default: those of all fleets of this machine)",
+        help="logs, and reports that check or simulate has printed with --json (default: all fleets of this machine)",
     )
     serve.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
     serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="the address (default: 127.0.0.1)")

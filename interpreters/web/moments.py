@@ -1,10 +1,11 @@
-"""The facts that pages share: which moment, which agents with their evidence, which costs, and what waits."""
+"""The facts that pages share: the moment, the agents with their evidence, the costs, and the waiting decisions."""
 
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import Self
 
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.rerun import is_over
@@ -38,6 +39,11 @@ class View:
         self.runs = log.runs and self.moment.is_now
         self.now_ms = time.time_ns() // 1_000_000 if self.moment.is_now else self.moment.at_ms
 
+    def told(self) -> Self:
+        """Return the view itself, if the past of its log is known. Raises ``StillReading``."""
+        self.log.must_be_told()
+        return self
+
     @property
     def there(self) -> Mapping[str, Aggregate]:
         """The aggregates; empty before the fleet begins."""
@@ -60,7 +66,16 @@ class View:
         if moment.is_now:
             runner = "at work" if self.runs else "over" if self.is_over else "gone"
         return At(
-            log.key, log.fleet, str(log.path), moment.seq, log.now.seq, moment.at_ms, moment.is_now, runner, log.trouble
+            log.key,
+            log.fleet,
+            str(log.path),
+            moment.seq,
+            log.now.seq,
+            moment.at_ms,
+            moment.is_now,
+            runner,
+            log.trouble,
+            log.is_told,
         )
 
     @property

@@ -34,7 +34,7 @@ from lifefold.core.fleet.worker import (
     usage_meter,
 )
 from lifefold.core.fleet.worker.prompt import compose
-from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Transition, rule
+from lifefold.core.kernel import ActivityEnded, Aggregate, AggregateType, Dispatch, Transition, rule
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.core.lifecycles.session_yielding import YieldWanted
 from lifefold.effects import Tell
@@ -48,6 +48,14 @@ agent = session_profiles.supervised.starting(session_profiles.SupervisedSession(
 
 
 _URGENT: Final = session.UrgentMessage()
+
+
+_LETS_GO_ON: Final = (
+    *(assignment.CheckedOut, assignment.CheckoutFailed, assignment.WorkFailed, assignment.SessionDied),
+    *(assignment.Inspected, assignment.Rejected, assignment.Parked, assignment.ParkingFailed, assignment.Merged),
+    *(assignment.Conflicted, assignment.Dropped, assignment.Recalled, ActivityEnded),
+)
+"""With these events of its assignment a worker holds no work or can begin it, or nothing of the last step is left."""
 
 
 def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
@@ -160,7 +168,8 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Report the end of a session to the assignment: finished, failed, orphaned, or given back with the agent.
 
     A suspended session keeps its work, under the same claim and in the same worktree (D28). So does a session that has
-    lost its conversation, once, and one that has not taken an urgent message.
+    lost its conversation, once, and one that has not taken an urgent message. Its work is finished if the budget or the
+    account allows no other session: a task that is given back is restarted, and the next prompt has the message.
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
     if exited and (
@@ -170,7 +179,7 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     match transition.entered:
-        case session.State.SESSION_COMPLETE if working and steering.leaves_urgent(worker, transition):
+        case session.State.SESSION_COMPLETE if working and _takes_urgent_message_next(worker, transition):
             yield Dispatch("session", session.WorktreeReady())
         case session.State.SESSION_COMPLETE if working:
             brief: task.Brief = worker.record("assignment").brief
@@ -181,6 +190,12 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch("assignment", assignment.Dropped(_stopped_by(worker, transition)))
         case _:
             pass
+
+
+def _takes_urgent_message_next(worker: Aggregate, transition: Transition) -> bool:
+    """Tell whether a session has left an urgent message, and another session of the claim may begin for it."""
+    may_begin = not quota.rests(worker) and not usage.is_used_up_by(worker, transition)
+    return may_begin and steering.leaves_urgent(worker, transition)
 
 
 def _failure(worker: Aggregate, transition: Transition) -> str:
@@ -298,6 +313,8 @@ aggregate = AggregateType(
         rule(on=steering.machine, event=(steering.MessagePosted, steering.UrgentTaken), beside=question.REF)(
             question.keep_open
         ),
+        # Not when a silence after the nudge ends the session: what is given up asks nothing.
+        rule(on=stall_detector.machine, enters=stall_detector.AFTER_NUDGE, beside=question.REF)(question.keep_open),
         *(rule(on=each, beside=stall_detector.REF)(stall_detector.keep_watch) for each in (agent, question.machine)),
         # Before `work_ends`: the end of a session ends its tool, and the turn can then be verified.
         *turns.of_sessions(agent),
@@ -322,7 +339,7 @@ aggregate = AggregateType(
         report,
         usage.clear_meter,
         next_round,
-        rule(on=assignment.machine, enters=(assignment.State.IDLE, assignment.State.WORKING))(go_on),
+        rule(on=assignment.machine, event=_LETS_GO_ON)(go_on),
         *(
             rule(on=each)(go_on)
             for each in (

@@ -3,20 +3,26 @@
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
+from lifefold.core.kernel import World
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.itf_files import see_to_itf, write_itf
 from lifefold.interpreters.cli.written import see_to, write
 from lifefold.interpreters.report.emitted_file import is_written_by
 
 if TYPE_CHECKING:
     from lifefold.interpreters.campaign import Tally
     from lifefold.interpreters.campaign.report import Report
+    from lifefold.interpreters.report.finding import Finding
+    from lifefold.interpreters.report.itf import Json
     from lifefold.interpreters.simulate import Faults, Limits
     from lifefold.interpreters.targets.target import Target
 
@@ -41,12 +47,15 @@ def simulate(arguments: Namespace) -> int:
         return _soak(arguments, faults, limits)
     if arguments.emit_test:
         see_to(Path(arguments.emit_test), "test", partial(is_written_by, "simulate"))
+    see_to_itf(arguments.itf)
     with until_stopped() as is_stopped:
         report = _tried(arguments, target, faults, limits, is_stopped)
         left = is_stopped()
     _tell(report, arguments)
     if arguments.emit_test:
         _emit(report, Path(arguments.emit_test), is_quiet=arguments.json)
+    if arguments.itf:
+        write_itf(arguments.itf, list(_runs(report)), is_quiet=arguments.json)
     return LEFT if left else int(not report.ok)
 
 
@@ -72,14 +81,24 @@ def _tried(
     )
 
 
+def _runs(report: "Report") -> "Iterator[Json]":
+    """Yield the whole shrunk run of each broken property."""
+    from lifefold.interpreters.report.itf import of_steps  # noqa: PLC0415 - seldom needed
+    from lifefold.interpreters.simulate.story import steps  # noqa: PLC0415 - takes a while
+
+    for each in report.findings:
+        title = f"{each.target.name}: {each.words()}"
+        yield of_steps(title, steps(each.system, each.run.entries), World(each.system))
+
+
 def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
     """Try seeds until stopped; return 1 if any has failed. Raises ``BadInput``."""
     from lifefold.interpreters.campaign.soak import Folder, Soak  # noqa: PLC0415 - takes a while
     from lifefold.interpreters.campaign.stopping import until_stopped  # noqa: PLC0415 - as above
 
-    if arguments.seeds or arguments.emit_test:
+    if arguments.seeds or arguments.emit_test or arguments.itf:
         raise BadInput(
-            "--soak goes on until it is stopped, and writes its tests itself: leave out --seeds, --emit-test"
+            "--soak goes on until it is stopped, and writes its tests itself: leave out --seeds, --emit-test, --itf"
         )
     if arguments.engine:
         raise BadInput("--soak and --engine: accepted is one of them; with --engine, give --seeds")
@@ -170,9 +189,35 @@ def _tell(report: "Report", arguments: Namespace) -> None:
     if sys.stderr.isatty():
         print(f"\r{' ' * (get_terminal_size().columns - 1)}", end="\r", file=sys.stderr, flush=True)
     if arguments.json:
-        print(json.dumps(report.facts(), indent=2))
+        print(json.dumps({**report.facts(), "page": _page(report)}, indent=2))
     else:
         tell(report, shows_unused=arguments.unused)
+
+
+STEPS: Final = 200
+"""The most last steps of a run in the JSON of its finding; the text has fewer."""
+
+
+def _page(report: "Report") -> Any:
+    """Return what the pages of ``lifefold serve`` show of a report: its findings step by step, in types of JSON."""
+    from lifefold.interpreters.campaign.findings import SeedFinding  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.report.steps import Way, stepwise  # noqa: PLC0415 - as above
+    from lifefold.interpreters.report.trace import Trace  # noqa: PLC0415 - as above
+    from lifefold.interpreters.simulate.story import deviation_lines, steps  # noqa: PLC0415 - as above
+
+    def way(finding: "Finding") -> Way | None:
+        if not isinstance(finding, SeedFinding):
+            return None
+        entries, notes = finding.run.entries, deviation_lines(finding.run.deviations, WIDE)
+        last = tuple(steps(finding.system, entries))[-STEPS:]
+        said = (f"not so of {finding.found.of}", *(line.strip() for line in notes))
+        return Way(Trace(last), len(entries) - len(last), said)
+
+    return msgspec.to_builtins(stepwise(report, way))
+
+
+WIDE: Final = 10_000
+"""The width of a line in JSON: none is wrapped."""
 
 
 def _emit(report: "Report", path: Path, *, is_quiet: bool) -> None:

@@ -106,6 +106,7 @@ CHECKED: Final = (
     "fleet-steering",
     "fleet-telling",
     "fleet-resting",
+    "fleet-resuming",
     "fleet-outages",
 )
 

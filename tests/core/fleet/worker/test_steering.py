@@ -10,12 +10,22 @@ from declared import Mutants, instead, is_found, proven
 from fleet_worker import BRIEF, exit_with, following, next_task, prompt_of, start, states
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
 from lifefold.core.fleet.system import plan as plans
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, question, steering
+from lifefold.core.fleet.worker import (
+    assignment,
+    desired_state,
+    mailbox,
+    output,
+    question,
+    quota,
+    steering,
+    usage_meter,
+)
 from lifefold.core.fleet.worker.prompt import steered
 from lifefold.core.fleet.worker.question_model import QuestionAsked
 from lifefold.core.fleet.worker.steering import MessagePosted, State, Steering, SteeringOpened, machine
 from lifefold.core.kernel import STAY, Aggregate, PropertyKind, Record, Step, replace, row
 from lifefold.core.lifecycles import session, session_profiles, task
+from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.effects import CancelSession, FollowOutput, SteerSession
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.targets.bounded import few_letters, few_posted
@@ -305,6 +315,42 @@ def test_an_urgent_message_that_a_completed_session_has_not_taken_begins_another
     assert "go on" in prompt_of(of).lower()
     end(start(of), session.Success(), 0)
     assert (of.state("assignment"), of.state("mailbox")) == ("Verifying", "Empty")
+
+
+def finished_with_an_urgent_message(cost_microusd: int, *, rests: bool = False) -> Hand:
+    """Return a worker whose session has completed without an urgent message that came late.
+
+    The claim may cost ten micro-dollars. The account of the agent may rest meanwhile.
+    """
+    of = steerable(**{usage_meter.REF: usage_meter.UsageMeter()}, **({quota.REF: quota.Quota()} if rests else {}))
+    of.hear("board", "assignment", assignment.Assigned(replace(BRIEF, share=Amounts(microusd=10))))
+    start(of.report("assignment", "CheckOutWork", assignment.CheckedOut()))
+    send(of, "look", urgent=True)
+    if rests:
+        of.hear("board", quota.REF, quota.AccountRests())
+    exited = session.SessionExited(session.Success(), usage=session.Usage(cost_microusd=cost_microusd))
+    return of.report("session", "RunSession", exited)
+
+
+def test_finished_work_is_verified_without_its_urgent_message_if_the_budget_is_used_up() -> None:
+    """No other session of the claim may begin, and a dropped task is restarted. The next prompt has the message."""
+    of = finished_with_an_urgent_message(10)
+    assert states(of) == ("SessionComplete", "Verifying")
+    assert of.told() == [("board", "task:T1", task.Completed(2))]
+    assert (of.record("mailbox").messages, of.record("mailbox").taken) == (("look",), 0)
+    assert all(each.holds(of.aggregate) for each in steering.OF_WORKERS)
+
+
+def test_finished_work_is_verified_without_its_urgent_message_if_the_account_rests() -> None:
+    of = finished_with_an_urgent_message(0, rests=True)
+    assert (states(of), of.record("mailbox").messages) == (("SessionComplete", "Verifying"), ("look",))
+    assert all(each.holds(of.aggregate) for each in steering.OF_WORKERS)
+
+
+def test_a_session_with_an_urgent_message_begins_if_something_of_the_budget_is_left() -> None:
+    of = finished_with_an_urgent_message(9)
+    assert states(of) == ("Spawning", "Working")
+    assert prompt_of(of).endswith("You have messages:\n- look")
 
 
 @pytest.mark.parametrize(
