@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from lifefold.interpreters.cli.grammar_of_desk import add_reading
 from lifefold.interpreters.cli.grammar_of_examples import illustrate
+from lifefold.interpreters.cli.grammar_of_exports import add_exports
 from lifefold.interpreters.cli.grammar_of_machines import add_check, add_showing, add_simulate
 from lifefold.interpreters.cli.grammar_of_operators import (
     add_budget,
@@ -57,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more, add_cleaning)
-    reading = (_add_desk, _add_asking, add_reading, add_recorder, _add_upgrade)
+    reading = (_add_desk, _add_asking, add_reading, add_recorder, add_exports, _add_upgrade)
     for add in (_add_running, _add_beginning, *reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
     illustrate(commands.choices)

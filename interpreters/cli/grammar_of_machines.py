@@ -47,6 +47,7 @@ def add_simulate(commands: Commands) -> None:
         "--engine", action="store_true", help="simulate the real engine, with crashes between any two of its awaits"
     )
     simulate.add_argument("--emit-test", metavar="FILE", help="write the failures as a test file for pytest")
+    simulate.add_argument("--itf", metavar="FILE", help=_ITF)
     simulate.add_argument(
         "--soak",
         metavar="FOLDER",
@@ -56,6 +57,7 @@ def add_simulate(commands: Commands) -> None:
     simulate.add_argument("--json", action="store_true", help="print JSON")
 
 
+_ITF: Final = "write the traces of broken properties in the Informal Trace Format, one a file"
 _UNUSED: Final = "print all rows that were never taken and all rules that never answered"
 
 
@@ -85,5 +87,6 @@ def add_check(commands: Commands) -> None:
     check.add_argument("--verify", action="store_true", help="check whether the certificate holds for this code")
     check.add_argument("--search", action="store_true", help="with --verify: search again, even if nothing has changed")
     check.add_argument("--emit-test", metavar="FILE", help="write the broken properties as a test file for pytest")
+    check.add_argument("--itf", metavar="FILE", help=_ITF)
     check.add_argument("--unused", action="store_true", help=_UNUSED)
     check.add_argument("--json", action="store_true", help="print JSON")

@@ -1,7 +1,7 @@
 """The changes that the work at a task makes: which two states are compared, and their difference.
 
-The states come from the log where it has them: the merge commit of a closed task, the parked commit of a task that
-waits for its approval. Otherwise they come from git, for the latest claim with work: the agent's worktree with its
+The states come from the log where it has them. A closed task has a merge commit, and a task that waits for its approval
+has a parked commit. Otherwise they come from git, for the latest claim with work. That is the agent's worktree with its
 uncommitted files, the salvage of a worktree, or the branch of the claim.
 
 The past of a log has the commits that it names, and the work of the claims that had ended. Of a claim that went on

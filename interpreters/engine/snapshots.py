@@ -126,6 +126,8 @@ class SnapshotTaker:
         self._headed: Final[set[str]] = set()
         self._news = 0
         self._written = 0
+        self.is_due = False
+        """Whether enough entries have been added since the last snapshot for the next one."""
         self.notes: Callable[[Aggregate], bytes] | None = None
         """Returns what an observer has noted of an aggregate, which its snapshot keeps; nothing if it is empty."""
         self.untold: Final[dict[tuple[str, str, int], Tell]] = {}
@@ -149,6 +151,7 @@ class SnapshotTaker:
         if name == ENGINE:
             return
         self._news += 1
+        self.is_due = self._is_due()
         self._changed.setdefault(name, set()).update(reaction.changed)
         if type(envelope.event) is RunnerRecovered:
             self._changed[name].update(reaction.aggregate.entities.unarchived())
@@ -159,27 +162,26 @@ class SnapshotTaker:
         if envelope.sender:
             self.untold.pop((envelope.sender, name, envelope.ordinal), None)
 
+    @property
+    def is_due_at_end(self) -> bool:
+        """Whether an engine that ends is to take a snapshot."""
+        return self._is_kept and self._news >= self._least
+
     def taken(
-        self,
-        is_quiet: Callable[[str], bool],
-        failures: Callable[[Aggregate], Iterable[Envelope]],
-        *,
-        at_end: bool = False,
+        self, is_quiet: Callable[[str], bool], failures: Callable[[Aggregate], Iterable[Envelope]]
     ) -> Snapshot | None:
-        """Return the snapshot that is due now; None if none is.
+        """Return what has changed since the last snapshot; None if that cannot be written.
 
         ``is_quiet`` tells whether all effects of a stream are performed. ``failures`` returns the failed attempts of
         its running activities.
         """
-        if not self._is_kept or not (self._news >= self._least if at_end else self._is_due()):
-            return None
         try:
             parts = list(self._changed_parts(is_quiet, failures))
         except (UnreadableEntry, TypeError) as error:
             _logger.warning("no snapshots are taken, and the next start folds more entries: %s", error)
-            self._is_kept = False
+            self._is_kept = self.is_due = False
             return None
-        self._news = 0
+        self._news, self.is_due = 0, False
         return Snapshot(form_of(self._ledger), parts)
 
     def _changed_parts(
@@ -206,8 +208,10 @@ class SnapshotTaker:
             raise UnreadableEntry(f"{aggregate.name}: {kept.ref} is read back as another value")
 
     def _is_due(self) -> bool:
+        if not self._is_kept or self._news < self._every:
+            return False
         aggregates = self._ledger.aggregates.values()
-        return self._news >= self._every and self._news >= sum(len(each.entities) for each in aggregates) // 8
+        return self._news >= sum(len(each.entities) for each in aggregates) // 8
 
     def _parts(self, aggregate: Aggregate, refs: Iterable[str], failures: Iterable[Envelope]) -> Iterator[SnapshotPart]:
         snapshots, name = self._ledger.snapshots, aggregate.name

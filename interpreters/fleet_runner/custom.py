@@ -59,7 +59,7 @@ class RunContext(msgspec.Struct, frozen=True):
         """Return the specification of a session: command, folder and environment; write the file of its prompt."""
         write_whole(self.folder.prompt(context.within.key, activity.attempt), activity.prompt)
         fleet = self.fleet if self.present is None else self.present()
-        return session_spec(fleet, self.folder, self.workplace, activity, context)
+        return session_spec(fleet, self.folder, self.workplace, activity, context, self.run)
 
 
 Factory: TypeAlias = Callable[..., object]

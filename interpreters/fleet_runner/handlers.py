@@ -74,7 +74,7 @@ class Handlers:
         self.folder: Final = folder
         self.workplace: Final = workplace
         self._obstacles: Final = Obstacles(self.operator)
-        self.sessions: Final = Sessions(lambda: self.fleet, self.present, folder, workplace, self.operator)
+        self.sessions: Final = Sessions(lambda: self.fleet, self.present, folder, workplace, self.operator, run)
         self.when_blocked: Callable[[Notification, str], None] = _ignore
         self._merging: Final = Merging(workplace, self._obstacles.waits, self._put_off, self.tell, self._is_blocked)
         self._watcher: Final = Watcher(folder, self.operator)

@@ -61,15 +61,16 @@ class Sessions:
     that should begin a session but is no longer in the fleet file.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of a runner, each with its name
         self,
         fleet: Callable[[], Fleet],
         present: Callable[[], Fleet],
         folder: FleetFolder,
         workplace: Workplace,
         operator: Notices,
+        run: str = "",
     ) -> None:
-        """Take the fleet, as the plan has it and with the present variables; and the places of its sessions."""
+        """Take the fleet, as the plan has it and with the present variables; the places of its sessions; its run."""
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
         self.limits: Final = TimeLimits(folder)
         self.when_unknown: Callable[[str], None] = _nothing_of
@@ -79,6 +80,7 @@ class Sessions:
         self._workplace: Final = workplace
         self._secrets: Final = operator.secrets
         self._operator: Final = operator
+        self._run: Final = run
         self._obstacles: Final = Obstacles(operator)
 
     async def renew_leases(self) -> None:
@@ -173,7 +175,7 @@ class Sessions:
             await anyio.sleep_forever()  # the answer ends this activity
         write_whole(self._folder.prompt(agent, activity.attempt), activity.prompt)
         folder = self._folder.next_start(agent, activity.attempt)
-        spec = session_spec(self._present(), self._folder, self._workplace, activity, context.origin)
+        spec = session_spec(self._present(), self._folder, self._workplace, activity, context.origin, self._run)
         if context.origin.within.kind != service.KIND and is_displaced(Path(spec.cwd)):
             raise NotADirectoryError(ENOTDIR, DISPLACED, spec.cwd)
         return await launch(folder, spec, lease_ms=self._fleet().lease_ms)

@@ -18,6 +18,7 @@ from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.variables import environment
 from lifefold.interpreters.processes import SessionSpec
 from lifefold.interpreters.processes.session_files import SessionError
+from lifefold.interpreters.telemetry.identifiers import Begun, session_place
 from lifefold.interpreters.worktrees.workplace import Workplace
 
 ARGUMENT_BYTES: Final = 120_000
@@ -27,15 +28,21 @@ TOO_LONG: Final = "Your instructions are too long for an argument. Read all of t
 """The argument in place of a longer prompt."""
 
 
-def session_spec(
-    fleet: Fleet, folder: FleetFolder, workplace: Workplace, activity: RunSession, context: EffectContext
+def session_spec(  # noqa: PLR0913, PLR0917 - the parts of a run, each with its name
+    fleet: Fleet,
+    folder: FleetFolder,
+    workplace: Workplace,
+    activity: RunSession,
+    context: EffectContext,
+    run: str = "",
 ) -> SessionSpec:
     """Return the specification of a session; the caller writes the file of its prompt.
 
-    Raises ``SessionError`` for an agent that is not in the fleet file any more.
+    ``run`` is the identity of the log; ``TRACEPARENT`` is derived from it. Raises ``SessionError`` for an agent that is
+    not in the fleet file any more.
     """
     if context.within.kind == service.KIND:
-        return _run_of_service(fleet, folder, activity, context)
+        return _run_of_service(fleet, folder, activity, context, run)
     agent = next((each for each in fleet.agents if each.name == context.within.key), None)
     if agent is None:
         raise SessionError(f"{context.within.key} is not in {fleet.source} any more")
@@ -58,6 +65,7 @@ def session_spec(
         **_redacted(fleet),
         **_known(folder, activity, agent.name, fleet.grace_ms(agent) if agent.target else activity.grace_ms),
         **_left(context),
+        **_traced(run, context, task),
     }
     return SessionSpec(
         argv=tuple(argv),
@@ -71,7 +79,9 @@ def session_spec(
     )
 
 
-def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, context: EffectContext) -> SessionSpec:
+def _run_of_service(
+    fleet: Fleet, folder: FleetFolder, activity: RunSession, context: EffectContext, run: str
+) -> SessionSpec:
     """Return the specification of a service's run, in the service's folder, without a worktree or a merge."""
     of = next((each for each in fleet.services if each.name == context.within.key), None)
     if of is None:
@@ -85,6 +95,7 @@ def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, con
         "LIFEFOLD_TRIGGER": _KINDS[type(context.within.record(ref).source)] if ref else "message",
         **_redacted(fleet),
         **_known(folder, activity, of.name, activity.grace_ms),
+        **_traced(run, context),
     }
     return SessionSpec(
         argv=tuple(expand(of.command, prompt=prompt, prompt_file=str(prompt_file), task="", worktree=place)),
@@ -110,6 +121,16 @@ def _known(folder: FleetFolder, activity: RunSession, name: str, grace_ms: int) 
         "LIFEFOLD_ATTEMPT": str(activity.attempt),
         "LIFEFOLD_PROMPT_FILE": str(folder.prompt(name, activity.attempt)),
         "LIFEFOLD_GRACE_MS": str(grace_ms),
+    }
+
+
+def _traced(run: str, context: EffectContext, task: str = "") -> dict[str, str]:
+    """Return the span of a session, so that its processes can add theirs to it; the export of the log has the same."""
+    slot = RunSession.__name__
+    begun = context.entity.find(slot)
+    generation = 0 if begun is None else begun.generation
+    return {
+        "TRACEPARENT": session_place(run, Begun(context.within.name, context.ref, slot, generation), task).traceparent
     }
 
 

@@ -9,6 +9,7 @@ from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.desk.history import SessionRecord, attempt_of
 from lifefold.interpreters.explain.accounts import balances
+from lifefold.interpreters.explain.words import OF_TASKS
 from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.moments import View, cost
 from lifefold.interpreters.web.printed import printed_by, sessions_of, text_of
@@ -81,7 +82,9 @@ def _past(view: View, of: SessionRecord) -> PastSession:
     claims = view.log.claims.of(of.task, view.moment.seq)
     claim = next((each for each in claims if each.number == of.claim), None)
     ended = ": ".join(filter(None, (of.outcome, of.reason))) if of.ended_ms else ""
-    became = "" if claim is None else ": ".join(filter(None, (claim.outcome, claim.reason)))
+    became = (
+        "" if claim is None else ": ".join(filter(None, (OF_TASKS.get(claim.outcome, claim.outcome), claim.reason)))
+    )
     attempt, spent = attempt_of(claims, of.claim), cost(of.cost)
     return PastSession(of.number, of.turn, of.task, attempt, of.claim, of.began_ms, of.ended_ms, ended, became, spent)
 

@@ -27,7 +27,8 @@ from starlette.types import ASGIApp
 from lifefold.interpreters.recorder.forks import written
 from lifefold.interpreters.store import StoreError
 from lifefold.interpreters.web.agent_page import UnknownName
-from lifefold.interpreters.web.commands import Command, Given
+from lifefold.interpreters.web.commands import Command
+from lifefold.interpreters.web.desk import Given
 from lifefold.interpreters.web.followed_log import StillReading, UnknownPosition
 from lifefold.interpreters.web.guards import LOGIN, NEEDS_LOGIN, Guards
 from lifefold.interpreters.web.log_page import download

@@ -6,7 +6,7 @@ from typing import Final
 
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import attention, awaited
-from lifefold.interpreters.explain import task_status, words
+from lifefold.interpreters.explain import status, task_status, words
 from lifefold.interpreters.explain.accounts import balances
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner import quarantines
@@ -80,6 +80,8 @@ def _troubles(view: View) -> Iterator[str]:
         return
     for each in quarantines.quarantined(view.there):
         yield f"{each.name}: its {each.entity} is quarantined: {each.reason}; lifefold release {each.name}"
+    if view.runs:
+        yield from awaited.stuck(status.agents(view.there), view.now_ms)
     if awaited.goes_on(view.there):
         yield from awaited.in_the_way(read_waits(view.folder.waits), view.now_ms)
     yield from awaited.fallen(view.moment.account.stopped_by)

@@ -188,6 +188,16 @@ class FollowedLog:
     def _shows(self, ledger: Ledger, account: Account) -> None:
         self.now = Moment(ledger.entries, ledger.last_ms, dict(ledger.aggregates), account.copied(), is_now=True)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the file at the path is still the one that was opened."""
+        return _file_at(self.path) == self._file
+
+    def _must_be_there(self) -> None:
+        if not self.is_there:
+            message = f"the log {self.path} was removed or replaced; this is its last state that was read"
+            raise FileNotFoundError(message)
+
     def _fold(self, entries: Iterable[Entry]) -> None:
         """Fold entries of the history, which are the present as well if no snapshot shows a newer one."""
         seq, at_ms = self._seq, 0

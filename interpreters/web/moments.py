@@ -1,4 +1,4 @@
-"""The facts that pages share: which moment, which agents with their evidence, which costs, and what waits."""
+"""The facts that pages share: the moment, the agents with their evidence, the costs, and the waiting decisions."""
 
 import shlex
 import time

@@ -1,4 +1,4 @@
-"""The page of all fleets: those in which something waits first, then those that run, and last those that are over."""
+"""The page of all fleets: first fleets with waiting decisions, then running ones, and last ended ones."""
 
 import traceback
 from collections.abc import Iterator, Sequence

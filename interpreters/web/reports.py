@@ -46,7 +46,9 @@ _Stamp = tuple[int, int]
 
 
 def is_report(path: Path) -> bool:
-    """Tell whether a file begins as JSON does: a log begins otherwise."""
+    """Tell whether a file is named as JSON, or begins so: a log begins otherwise."""
+    if path.suffix == ".json":
+        return True
     try:
         with path.open("rb") as opened:
             return opened.read(64).lstrip()[:1] in {b"[", b"{"}
@@ -192,5 +194,6 @@ def _placed(of: TracedFinding, step: int, target: str) -> Iterator[Placed]:
 
 def _picture(target: str, machine: str) -> str:
     """Return the name of the shipped picture of a machine: that of the target itself, if it is one of this machine."""
-    own = target if target == machine or target.startswith(f"{machine}-") else PICTURES.get(machine, machine)
+    of_fleet = PICTURES.get(machine, machine) if target.startswith("fleet") else machine
+    own = target if target.startswith(f"{machine}-") else of_fleet
     return own if picture(own) else ""

@@ -17,7 +17,7 @@ from anyio.abc import TaskGroup
 
 from lifefold.interpreters.store import StoreError
 from lifefold.interpreters.web.agent_page import UnknownName
-from lifefold.interpreters.web.commands import Desk
+from lifefold.interpreters.web.desk import Desk
 from lifefold.interpreters.web.followed_log import FollowedLog, StillReading
 from lifefold.interpreters.web.reports import Reports
 from lifefold.interpreters.web.stream import Pulse

@@ -1,4 +1,4 @@
-"""What pages are made of, and what programs get as JSON: one struct a page, and the parts that pages share.
+"""The contents of pages, which programs get as JSON: one struct a page, and the parts that pages share.
 
 Times are Unix time in milliseconds. ``seq`` is a position of the log. Facts from outside the log (runners, processes,
 files) exist only for the present: they are null or empty in the past.
@@ -81,7 +81,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Agent(msgspec.Struct, frozen=True):
-    """An agent or a service: what operators asked for, what the log has, and what was observed of its process.
+    """An agent or a service: its desired state, its state in the log, and the evidence of its process.
 
     ``asked``, ``believed`` and ``evident`` are these three in words. ``next`` is its next timer in words.
     """

@@ -34,7 +34,7 @@ from lifefold.core.fleet.worker import (
     usage_meter,
 )
 from lifefold.core.fleet.worker.prompt import compose
-from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Transition, rule
+from lifefold.core.kernel import ActivityEnded, Aggregate, AggregateType, Dispatch, Transition, rule
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.core.lifecycles.session_yielding import YieldWanted
 from lifefold.effects import Tell
@@ -48,6 +48,14 @@ agent = session_profiles.supervised.starting(session_profiles.SupervisedSession(
 
 
 _URGENT: Final = session.UrgentMessage()
+
+
+_LETS_GO_ON: Final = (
+    *(assignment.CheckedOut, assignment.CheckoutFailed, assignment.WorkFailed, assignment.SessionDied),
+    *(assignment.Inspected, assignment.Rejected, assignment.Parked, assignment.ParkingFailed, assignment.Merged),
+    *(assignment.Conflicted, assignment.Dropped, assignment.Recalled, ActivityEnded),
+)
+"""With these events of its assignment a worker holds no work or can begin it, or nothing of the last step is left."""
 
 
 def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
@@ -332,7 +340,7 @@ aggregate = AggregateType(
         report,
         usage.clear_meter,
         next_round,
-        rule(on=assignment.machine, enters=(assignment.State.IDLE, assignment.State.WORKING))(go_on),
+        rule(on=assignment.machine, event=_LETS_GO_ON)(go_on),
         *(
             rule(on=each)(go_on)
             for each in (

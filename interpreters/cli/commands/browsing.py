@@ -40,13 +40,15 @@ def serve(arguments: Namespace) -> None:
     """Serve the desk of some logs, and of some reports."""
     try:
         from lifefold.interpreters.web import server  # noqa: PLC0415 - needs an extra
-        from lifefold.interpreters.web.reports import is_report  # noqa: PLC0415 - as above
+        from lifefold.interpreters.web.reports import Reports, is_report  # noqa: PLC0415 - as above
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _PACKAGES:
             raise
         raise BadInput(f"lifefold serve needs the package {error.name}: pip install 'lifefold[web]'") from error
     paths = [logs.named(each) for each in arguments.logs]
     reports = [each for each in paths if is_report(each)]
+    for problem in Reports(reports).problems():
+        raise BadInput(problem)
     named = [each for each in paths if each not in reports]
     find = None if paths else logs_of_machine
     if not server.is_loopback(arguments.host):

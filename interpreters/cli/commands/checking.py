@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.itf_files import see_to_itf, traces_of, write_itf
 from lifefold.interpreters.cli.searching import named, searched
 from lifefold.interpreters.cli.written import see_to, write
 from lifefold.interpreters.report.emitted_file import is_written_by
@@ -67,9 +68,17 @@ def _check(arguments: Namespace) -> int:
         good = _is_good(target, report, arguments) and good
     if arguments.json:
         _tell_programs(found)
+    _write(found, arguments)
+    return 0 if good else 1
+
+
+def _write(found: "Sequence[tuple[Target, Report]]", arguments: Namespace) -> None:
+    """Write the tests and the traces that the arguments ask for."""
     if arguments.emit_test:
         _emit(found, Path(arguments.emit_test), is_quiet=arguments.json)
-    return 0 if good else 1
+    if arguments.itf:
+        traces = [each for target, report in found for each in traces_of(target, report.shown_findings())]
+        write_itf(arguments.itf, traces, is_quiet=arguments.json)
 
 
 def _has_log(words: "Sequence[str]") -> bool:
@@ -102,8 +111,7 @@ def _from_log(arguments: Namespace) -> int:
     report = searched(target, bounds, None, is_quiet=arguments.json, shows_unused=arguments.unused)
     if arguments.json:
         _tell_programs([(target, report)])
-    if arguments.emit_test:
-        _emit([(target, report)], Path(arguments.emit_test), is_quiet=arguments.json)
+    _write([(target, report)], arguments)
     good = not report.broken() if arguments.accept_truncated and report.cut_short else report.ok
     return 0 if good else 1
 
@@ -137,6 +145,7 @@ def _see_to_files(check_targets: "Sequence[Target]", arguments: Namespace) -> No
             see_to(path, "certificate", is_certificate, in_new_folder=True)
     if arguments.emit_test:
         see_to(Path(arguments.emit_test), "test", partial(is_written_by, "check"))
+    see_to_itf(arguments.itf)
 
 
 def _searched(target: "Target", arguments: Namespace) -> "Report":

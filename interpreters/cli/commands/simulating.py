@@ -3,7 +3,7 @@
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from lifefold.core.kernel import World
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.itf_files import see_to_itf, write_itf
 from lifefold.interpreters.cli.written import see_to, write
 from lifefold.interpreters.report.emitted_file import is_written_by
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from lifefold.interpreters.campaign import Tally
     from lifefold.interpreters.campaign.report import Report
     from lifefold.interpreters.report.finding import Finding
+    from lifefold.interpreters.report.itf import Json
     from lifefold.interpreters.simulate import Faults, Limits
     from lifefold.interpreters.targets.target import Target
 
@@ -44,12 +47,15 @@ def simulate(arguments: Namespace) -> int:
         return _soak(arguments, faults, limits)
     if arguments.emit_test:
         see_to(Path(arguments.emit_test), "test", partial(is_written_by, "simulate"))
+    see_to_itf(arguments.itf)
     with until_stopped() as is_stopped:
         report = _tried(arguments, target, faults, limits, is_stopped)
         left = is_stopped()
     _tell(report, arguments)
     if arguments.emit_test:
         _emit(report, Path(arguments.emit_test), is_quiet=arguments.json)
+    if arguments.itf:
+        write_itf(arguments.itf, list(_runs(report)), is_quiet=arguments.json)
     return LEFT if left else int(not report.ok)
 
 
@@ -75,14 +81,24 @@ def _tried(
     )
 
 
+def _runs(report: "Report") -> "Iterator[Json]":
+    """Yield the whole shrunk run of each broken property."""
+    from lifefold.interpreters.report.itf import of_steps  # noqa: PLC0415 - seldom needed
+    from lifefold.interpreters.simulate.story import steps  # noqa: PLC0415 - takes a while
+
+    for each in report.findings:
+        title = f"{each.target.name}: {each.words()}"
+        yield of_steps(title, steps(each.system, each.run.entries), World(each.system))
+
+
 def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
     """Try seeds until stopped; return 1 if any has failed. Raises ``BadInput``."""
     from lifefold.interpreters.campaign.soak import Folder, Soak  # noqa: PLC0415 - takes a while
     from lifefold.interpreters.campaign.stopping import until_stopped  # noqa: PLC0415 - as above
 
-    if arguments.seeds or arguments.emit_test:
+    if arguments.seeds or arguments.emit_test or arguments.itf:
         raise BadInput(
-            "--soak goes on until it is stopped, and writes its tests itself: leave out --seeds, --emit-test"
+            "--soak goes on until it is stopped, and writes its tests itself: leave out --seeds, --emit-test, --itf"
         )
     if arguments.engine:
         raise BadInput("--soak and --engine: accepted is one of them; with --engine, give --seeds")

@@ -38,8 +38,8 @@ from lifefold.core.kernel import (
     upcast,
     written,
 )
-from lifefold.core.kernel.codec import ForgottenActivity, ForgottenEffect, ForgottenEvent, ForgottenState
 from lifefold.core.kernel.evolution import old_name
+from lifefold.core.kernel.forgotten import ForgottenActivity, ForgottenEffect, ForgottenEvent, ForgottenState
 from lifefold.effects import Activity, Begin, Effect, Tell
 
 Written = tuple[Envelope, bytes, bytes]

@@ -49,6 +49,8 @@ OTHERS = {
     "replay",
     "verify",
     "fork",
+    "export",
+    "import",
     "upgrade",
 }
 

@@ -16,6 +16,7 @@ from lifefold.interpreters.web.commands import COMMANDS
 from lifefold.interpreters.web.openapi import description
 from lifefold.interpreters.web.pages import JSON_PATHS
 from web_desk import Served, served
+from web_reports import lost
 
 CHILD: Final = Path(__file__).parents[2] / "support" / "described_child.py"
 FEW: Final = 8
@@ -28,7 +29,7 @@ def one_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder: Path = tmp_path_factory.mktemp("described")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        with served([at_work(folder / "fleet.db", LEAVE, WORDS).path]) as desk:
+        with served([at_work(folder / "fleet.db", LEAVE, WORDS).path], reports=[lost(folder)]) as desk:
             yield desk
 
 
@@ -45,7 +46,7 @@ def test_each_page_fits_its_schema(desk: Served, path: str) -> None:
     whole = description()
     schema = whole["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     name = "T1" if "tasks" in path else "session" if "machines" in path else "ann"
-    page = desk.json(path.format(key="fleet", name=name))
+    page = desk.json(path.format(key="fleet", name="lost" if "reports" in path else name))
     jsonschema.validate(page, {**schema, "components": whole["components"]})
 
 

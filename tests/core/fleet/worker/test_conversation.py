@@ -17,15 +17,15 @@ from lifefold.core.fleet import AgentPlan, Plan, Talks, TaskPlan, opening, syste
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.board.claim_token import token_of
 from lifefold.core.fleet.worker import assignment, conversation, conversations, desired_state, mailbox, usage_meter
-from lifefold.core.fleet.worker.conversation import (
+from lifefold.core.fleet.worker.conversation import identifier
+from lifefold.core.fleet.worker.conversation_charges import charge
+from lifefold.core.fleet.worker.conversation_model import (
     Began,
     ClaimBegan,
     Conversation,
     IdChosen,
     SessionEnded,
     State,
-    charge,
-    identifier,
 )
 from lifefold.core.fleet.worker.prompt import ANEW, CONTINUED
 from lifefold.core.kernel import STAY, Event, Machine, Projection, Record, Step, replace, row
