@@ -4,6 +4,7 @@ This module imports only the argument parser of the standard library, so that ``
 """
 
 import argparse
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -54,8 +55,9 @@ def _fleet_files() -> str:
     return f"here: {', '.join(found[:5])}" if found else "lifefold init writes one"
 
 
+@cache
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
+    """Return the parser of the whole command line; a process makes it once, and parsing does not change it."""
     top = _Parser(
         prog="lifefold",
         description="Run fleets of AI agents whose every lifecycle is a fold: (state, event) -> (state, effects).",

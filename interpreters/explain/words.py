@@ -59,8 +59,14 @@ def of_agent(state: str, task: str, desired: str = "") -> str:
     return "idle" if words == "preparing" and (not task or desired in _RESTS) else words
 
 
+IDLE: Final = "Idle"
+"""In a lane: an agent whose session is prepared, and that has no task."""
+
+
 def of_lane(state: str) -> str:
     """Return the state of a task, a session or a service in words, without what is known beside it."""
+    if state == IDLE:
+        return "idle"
     return OF_TASKS.get(state) or _OF_SESSIONS.get(state, state)
 
 

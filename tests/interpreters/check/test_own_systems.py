@@ -97,7 +97,7 @@ STOVE: Final = Machine(
 
 
 def system(cook: Tell, serve: Tell, *properties: Any) -> System:
-    """Return an inn that tells these when somebody orders, and when it is ready."""
+    """Return an inn that sends these at an order, and when it is ready."""
 
     @rule(on=TABLE)
     def order(_inn: Any, step: Any) -> tuple[Tell, ...]:
@@ -157,7 +157,7 @@ def test_a_message_without_a_receiver_has_a_line_of_its_own(serve: Tell, why: st
 
 
 def test_a_message_that_is_refused_whenever_it_comes_has_one_too() -> None:
-    """The guest gets what only somebody gets who orders; with the way to the first time."""
+    """The guest gets a meal without an order; the report has the trace to the first time."""
     report = looked(serve=Tell("inn", "table", Ordered()), bounds=Bounds(commands=1))
     (message,) = report.messages
     assert message.words() == (
@@ -173,7 +173,7 @@ def test_a_message_that_is_taken_once_is_not_in_vain() -> None:
 
 
 def test_what_is_refused_is_not_in_vain_if_not_everything_was_looked_at() -> None:
-    """It could be taken later on. What is told to nobody is so, all the same."""
+    """It could be accepted later on. A message without a receiver is an error all the same."""
     refused = Tell("inn", "table", Ordered())
     whole = looked(serve=refused, bounds=Bounds(commands=1))
     assert len(whole.messages) == 1
@@ -218,7 +218,7 @@ def test_so_is_one_that_is_told_in_the_beginning() -> None:
 
 
 def lonely(told: Tell) -> Report:
-    """Check an inn without rules, whose table tells this by its row when somebody orders."""
+    """Check an inn without rules, whose table sends this by its row at an order."""
 
     def call(record: Table, _event: Ordered) -> Step[Table, Tell]:
         return Step(record, (told,))
@@ -245,7 +245,7 @@ def test_an_aggregate_that_tells_itself_something_is_told_what_to_do() -> None:
 
 
 def test_one_aggregate_does_not_begin_twice() -> None:
-    """Nor does one of no kind, nor nobody."""
+    """Nor does one of no kind, nor one without a receiver."""
     of = system(COOK, SERVE)
     with pytest.raises(ValueError, match="'inn' is in the opening twice; others of its kind are inn/NAME"):
         check(of, opening=(*OPENING, OPENING[0]))
