@@ -15,7 +15,7 @@ import msgspec
 from lifefold.interpreters.report.steps import TracedFinding, TracedReport, TracedStep
 from lifefold.interpreters.web.agent_page import PICTURES, UnknownName
 from lifefold.interpreters.web.machine_pages import picture
-from lifefold.interpreters.web.structs import (
+from lifefold.interpreters.web.report_structs import (
     FindingLine,
     Placed,
     ReportLine,

@@ -1,9 +1,9 @@
 """The command line as forks of one process, which has loaded what the commands need: most of a short command is that.
 
 Standard input is a socket. A packet is JSON, ``[folder, *arguments]``, and brings where to write standard output and
-standard error; what is sent back is the exit code. A packet may bring a socket as well: then the command is the leader
-of a process group of its own, its process identifier and its exit code are sent to that socket, and the next command
-need not wait for its end. A command is as when the program is started by itself, but that its process does not tidy up
+standard error; what is sent back is the exit code. A packet may bring a socket as well. Then the command leads a
+process group of its own, and the next command need not wait for its end. Its process identifier and its exit code are
+sent to that socket. A command is as when the program is started by itself, but that its process does not tidy up
 its memory in the end.
 """
 

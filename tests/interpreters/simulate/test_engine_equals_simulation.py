@@ -1,8 +1,8 @@
 """The same fleet in a simulation and on the real engine, under virtual time: event for event it is the same run.
 
 Compared is the whole log, in its order, byte for byte: what an engine has written, and what it would have written of
-the inputs of the simulation. An entry has its aggregate, version, time, input (with its slot and generation, or its
-sender and ordinal), the effects that were asked for, and the digest of all states so far of its aggregate.
+the inputs of the simulation. An entry has its aggregate, version, time and input, the requested effects, and the
+digest of all states so far of its aggregate. An input has its slot and generation, or its sender and ordinal.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
