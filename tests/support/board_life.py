@@ -46,7 +46,7 @@ REASONS: Final = ("broken", "permission denied", "timed out")
 
 
 class Chance(NamedTuple):
-    """What a step takes from chance: which one is chosen, in which way, and some files."""
+    """The random parts of a step: a number, a way, and some files."""
 
     number: int
     way: int

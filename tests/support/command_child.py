@@ -1,4 +1,4 @@
-"""The command line as forks of one process, which has loaded what the commands need: most of a short command is that.
+"""The command line as forks of one process with all modules loaded: most of a short command is loading.
 
 Standard input is a socket. A packet is JSON, ``[folder, *arguments]``, and brings where to write standard output and
 standard error; what is sent back is the exit code. A packet may bring a socket as well. Then the command leads a

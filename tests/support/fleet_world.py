@@ -78,7 +78,7 @@ PLAN: Final = Plan(
 )
 
 FAILING: Final = {("T1", "1"): "session", ("T2", "1"): "verification", ("T3", "1"): "merge"}
-"""What goes wrong in which claim of which task, so that everything that can go wrong does."""
+"""The failures by task and claim: every possible failure occurs."""
 
 TURNS_OF_TIME: Final = 40
 """How many turns of the event loop pass between two moments of the world's time."""

@@ -43,7 +43,7 @@ Claims = frozenset[tuple[str, int]]
 
 
 def remember_merges(home: Claims, transition: Transition) -> Claims:
-    """Take in what was merged: under which claim of which task."""
+    """Take in a merge: its task and its claim."""
     if transition.before is None or not isinstance(transition.event, assignment.Merged):
         return home
     brief: task.Brief = transition.before.record.brief
@@ -170,7 +170,7 @@ def remember_what_was_taken(taken: Outcomes, transition: Transition) -> Outcomes
 
 
 def remember_who_waits(queue: tuple[str, ...], transition: Transition) -> tuple[str, ...]:
-    """Take in who has come to wait for work, and who waits no more: the one who has waited longest is the first."""
+    """Take in the workers that begin to wait, and those that end it: the one with the longest wait is the first."""
     if transition.machine != worker_slot.machine.name or transition.entered is None:
         return queue
     others = tuple(each for each in queue if each != transition.entity)

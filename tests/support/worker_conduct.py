@@ -1,4 +1,4 @@
-"""What a worker does with a session that dies or stalls, and when it falls: a witness of what no state of it shows."""
+"""A witness of workers: dead and stalled sessions, and final errors, which no state shows."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Certificates say what was proven of which code, and find out when that is not so any more."""
+"""Certificates state the proofs of a code, and are stale for another one."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What people decide about tasks: what is taken, what is refused and why, and what can be done instead."""
+"""Decisions of operators about tasks: accepted ones, refused ones with their reasons, and the alternatives."""
 
 from pathlib import Path
 
@@ -179,11 +179,11 @@ INSTEAD: dict[str, tuple[str, tuple[Event, ...], str]] = {
     "rests": ("FAILED", (task.Failed(1, "no"),), "it can be cancelled when that begins"),
     "hopeless": ("FAILED", (task.Failed(1, "permission denied"),), "only lifefold retry hopeless"),
 }
-"""Tasks that cannot be cancelled: their states, what has happened to them, and what is said."""
+"""Tasks that cannot be cancelled: their states, their past, and the refusal."""
 
 
 def test_what_cannot_be_cancelled_says_what_can_be_done_instead(log: Path, tell: Told) -> None:
-    """What is done, or has failed, cannot (E16); nor what waits for a person, who can say no."""
+    """A done or failed task cannot be (E16). Neither can one that waits for an operator, who can reject it."""
     agents = tuple(AgentPlan(f"agent-{name}") for name in INSTEAD)
     of = FleetLog(log, *(TaskPlan(name, "x", needs_approval=name == "asking") for name in INSTEAD), T2, agents=agents)
     for name, (_, events, _) in INSTEAD.items():

@@ -1,4 +1,4 @@
-"""Commands that are given inside a session of a fleet: what a session may say, and what only an operator may."""
+"""Commands inside a session of a fleet: those that a session may give, and those of operators only."""
 
 from pathlib import Path
 

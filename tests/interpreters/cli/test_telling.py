@@ -66,7 +66,7 @@ STOPS = (
 
 
 def test_a_stop_reports_its_consequences(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What happens to what runs, that it is final, where it is seen; and who sends it a message, when it is read."""
+    """The answers name the effect on sessions, and its place. A message has its sender and its delivery."""
     FleetLog(log, T1)
     assert (
         tell(log, capsys, "send", "ann", "look") == "ann: accepted; its next prompt has it; the next run acts on it\n"

@@ -1,4 +1,4 @@
-"""The interpreters of a fleet file: which go first, what each is for, and what of that belongs to the log."""
+"""The interpreters of a fleet file: their order, their effects, and their part of the meaning."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The guarantee: who may take a task, beside which others, how often, and what a person says to it is as written."""
+"""The guarantee: roles, shared files, retries and approvals of a task are as written."""
 
 from pathlib import Path
 

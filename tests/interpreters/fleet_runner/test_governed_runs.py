@@ -245,7 +245,7 @@ def test_tasks_that_change_the_same_files_are_never_worked_at_together(sandbox: 
 def test_a_task_that_its_agent_splits_is_verified_as_a_whole_when_its_parts_are_merged(
     sandbox: Sandbox, backend: str
 ) -> None:
-    """The session that has split it is over, which is no error; what depends on it waits for the whole."""
+    """The session that has split it is over, which is no error. Its dependents wait for all parts."""
     sandbox.prepare("split-1", "after-2", agents=2)
     sandbox.demand("split-1", "max_subtasks = 4").demand("after-2", 'depends_on = ["split-1"]')
     proof = '["sh", "-c", "cat split-1+1.txt split-1+2.txt && ! test -e split-1.txt"]'

@@ -1,4 +1,4 @@
-"""Runners that die, crash, leave or meet another, and agents that spoil their own files: what that does to the rest."""
+"""Runners that die, crash, leave or meet another, and agents that spoil their own files: the others go on."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Runs of agents that know secrets: what they get, and that no record, prompt or screen has it."""
+"""Runs of agents that know secrets: they get them, and no record, prompt or screen has them."""
 
 import json
 import signal

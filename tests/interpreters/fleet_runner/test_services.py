@@ -274,7 +274,7 @@ def test_a_service_is_run_for_files_that_change_also_while_no_runner_was_there(t
 
 
 def test_a_service_that_watches_where_its_log_is_does_not_trigger_itself(tmp_path: Path) -> None:
-    """What it is run for is what others change; what the fleet writes for its runs is nothing."""
+    """Changes by others trigger it. The files that the fleet writes for its runs do not."""
     of = sandbox(tmp_path, triggers=f'{{ path = "**/*" }}, {QUEUE}')
     of.log = tmp_path / "repo" / "run.db"
     with of.running("--watch", "--db", str(of.log)) as run:

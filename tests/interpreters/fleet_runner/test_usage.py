@@ -1,4 +1,4 @@
-"""What a session has cost, by its own words: each form that is understood, and that no output does any harm."""
+"""The reported cost of a session: each known form is read, and no output does harm."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A fleet that is kept alive: it waits for tasks, takes what comes, and ends when somebody says that no more will."""
+"""A fleet that waits for tasks: it takes new ones, and ends when an operator finishes the intake."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""What a notebook is shown: the states that there are, the way that was found, the log and its forks."""
+"""The displays of a notebook: the states, the trace of a finding, the log and its forks."""
 
 import sys
 from pathlib import Path

@@ -165,7 +165,7 @@ def figures(found: Findings) -> dict[str, Any]:
 @settings(max_examples=settings().max_examples // 10)
 @given(case=cases(), block_words=st.sampled_from([1, 20, BLOCK_WORDS]))
 def test_both_searches_meet_the_same(case: Case, block_words: int) -> None:
-    """States, steps, how far each level is, what is stuck, what is wrong and how far that is, what was used."""
+    """States, steps and levels; stuck and wrong states with their distances; used rows."""
     found = search(case.product_system(), block_words=block_words)
     assert isinstance(found, Product)
     assert figures(found) == figures(explore(case.product_system()))
@@ -190,7 +190,7 @@ def walked(found: Findings, state: int) -> tuple[int, ...]:
 @settings(max_examples=15, deadline=None)
 @given(case=cases())
 def test_a_way_leads_where_it_is_said_to_lead(case: Case) -> None:
-    """To what is stuck, to what is wrong, and to what is seen."""
+    """Traces to a stuck state, to a wrong one, and to a seen one."""
     found = search(case.product_system())
     states = [*found.stuck[:20], *found.witnesses.values(), *(each.state for each in found.broken.values())]
     assert [walked(found, state) for state in states] == [found.world(state) for state in states]

@@ -185,7 +185,7 @@ class Written(Event, frozen=True):
 
 
 class Label(Record, frozen=True):
-    """A lamp with a label, of which it says that no rule looks at what is written there."""
+    """A lamp with a label that is declared as opaque: no rule reads it."""
 
     opaque: ClassVar[tuple[str, ...]] = ("text",)
     state: Light = Light.OFF

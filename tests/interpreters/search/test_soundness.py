@@ -1,4 +1,4 @@
-"""What a check must not say: that something holds, or cannot be, which is not so. Each of these was once said."""
+"""A check must not call a broken property kept, or a reachable state unreachable. Each of these was once said."""
 
 from typing import Any, ClassVar, Final, Never
 
@@ -161,7 +161,7 @@ class Note(Event, frozen=True):
 
 
 class Paper(Record, frozen=True):
-    """A sheet of which it is said that nothing depends on what is written there."""
+    """A sheet whose text is declared as opaque."""
 
     opaque: ClassVar[tuple[str, ...]] = ("text",)
     state: Side = Side.LEFT

@@ -220,9 +220,8 @@ def is_said_on_return(run: Run) -> bool:
 def killed(worlds: Worlds, drawn: Run, death: Death, commits: Sequence[int], down_ms: int = 0) -> Iterator[Run]:
     """Simulate a run once for each of these commits, with which the runner dies, if the engine has them, too.
 
-    A refusal is no commit of the engine's; and what comes at once it takes at once, unlike a simulation. Of what
-    operators say in the very millisecond in which the runner is back a log does not tell whether it was before or
-    after that.
+    A refusal is no commit of the engine's; and what comes at once it takes at once, unlike a simulation. An operator
+    command may come in the millisecond of a recovery. A log does not tell which was first.
     """
     bounds = {0, *worlds.must_agree(drawn).commits}
     for commit in commits:

@@ -184,7 +184,7 @@ def test_different_errors_are_different_findings() -> None:
 
 
 def test_a_run_that_just_ends_gets_no_operator_command() -> None:
-    """What operators have still to say, as that a plan is approved, is no input of a run that just ends."""
+    """A missing command of an operator, such as an approval, is no input of the end of a run."""
     fleet = named("fleet-governed-2x3")
     runs = [
         simulate(fleet.subject, opening=fleet.opening, seed=seed, limits=Limits(until_ms=1_000, healing_ms=0))

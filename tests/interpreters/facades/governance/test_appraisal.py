@@ -149,7 +149,7 @@ def test_an_empty_name_earns_no_trust() -> None:
     ],
 )
 def test_a_judgement_of_nonsense_is_refused_by_its_name(given: dict[str, Any], said: str) -> None:
-    """What it is that makes no sense, and what would."""
+    """The message names the wrong value, and the accepted ones."""
     with pytest.raises((TypeError, ValueError), match=said):
         classify_agent_state("working", **given)
 
