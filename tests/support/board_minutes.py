@@ -80,7 +80,7 @@ def _taken_down(minutes: Minutes, transition: Transition) -> Minutes:
 
 
 def _decided(minutes: Minutes, of: fleet_task.FleetTask, transition: Transition) -> Minutes:
-    """Take in who has to be decided about, and whether somebody is given something before that."""
+    """Take in the tasks that wait for a decision, and the assignments before it."""
     place = (of.priority, of.ordinal)
     others = minutes.planned - {place}
     left = others | {place} if of.state is task.State.PLANNED else others

@@ -28,7 +28,7 @@ MOST_BYTES: Final = 60_000
 
 
 def main() -> int:
-    """Fork for every packet, as nobody's child; return, in the fork, what the command returns, and else 0."""
+    """Fork for every packet, without a parent. Return the command's exit code in the fork, and 0 otherwise."""
     if os.fork():
         os._exit(0)
     for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):

@@ -272,7 +272,7 @@ def test_limits_that_no_fleet_file_could_have_are_refused(
 
 
 def test_a_fleet_that_meters_nothing_takes_no_limits(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody would ever learn what was spent."""
+    """The cost would be lost."""
     FleetLog(log, T1)
     words = ["task", "add", "--id", "N", "--prompt", "x", "--budget-sessions", "2"]
     assert "this fleet does not meter usage, because its file has no budget" in tell(log, capsys, *words, code=2)

@@ -66,7 +66,7 @@ def test_a_table_in_place_of_several_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_performs_effects_alone_may_come_and_go(tmp_path: Path) -> None:
-    """Nothing of an effect is left that somebody would have to find again."""
+    """No effect leaves anything to find again."""
     assert fleet(tmp_path, PAGER).meaning == fleet(tmp_path).meaning
 
 

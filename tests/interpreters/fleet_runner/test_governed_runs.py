@@ -70,7 +70,7 @@ def test_work_that_waits_for_a_person_is_merged_when_he_agrees_and_its_agent_goe
 @LATER
 @on_trio
 def test_work_whose_agent_has_stopped_is_merged_by_another(sandbox: Sandbox, backend: str) -> None:
-    """Whoever is free: from what was recorded, and in no session."""
+    """By any free worker: from the recorded commit, and in no session."""
     sandbox.prepare("ask-1", agents=2).demand("ask-1", ASKS)
 
     def arrange(runner: Runner) -> None:
@@ -94,7 +94,7 @@ def test_work_whose_agent_has_stopped_is_merged_by_another(sandbox: Sandbox, bac
 @LATER
 @on_trio
 def test_work_that_does_not_fit_any_more_when_a_person_agrees_is_done_again(sandbox: Sandbox, backend: str) -> None:
-    """Somebody has merged something else there meanwhile: the next prompt says so, and a person is asked again."""
+    """Another merge was there meanwhile: the next prompt says so, and the operator is asked again."""
     sandbox.prepare("ask-1").demand("ask-1", ASKS)
 
     def arrange(runner: Runner) -> None:

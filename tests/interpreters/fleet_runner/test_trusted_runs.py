@@ -75,7 +75,7 @@ def test_a_person_promotes_demotes_and_blames_an_agent_by_a_command(sandbox: San
 
 
 def test_what_is_said_of_trust_that_changes_nothing_is_refused(sandbox: Sandbox) -> None:
-    """Where nothing is gated, of nobody who is there, and of one who is as low as can be; a reason is needed."""
+    """In a fleet without gates, of an unknown agent, and of one at the lowest level; a reason is needed."""
     sandbox.prepare("plain-1").demand("", "approve_plan = true")
     with sandbox.running() as fleet:
         fleet.until("the plan waits for your approval")

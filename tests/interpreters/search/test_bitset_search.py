@@ -246,7 +246,7 @@ def test_more_states_than_a_word_has_bits_are_met() -> None:
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 def test_agents_side_by_side_are_in_all_states_that_each_can_be_in(count: int) -> None:
-    """States are multiplied, depths add up, and everybody's steps are taken in all states of the others."""
+    """States are multiplied, depths add up, and each part's steps are taken in all states of the others."""
     one = explore(sessions(1, postponed=0).product_system())
     found = search(sessions(count, postponed=0, states=10**9).product_system())
     assert (found.count, found.depth) == (one.count**count, one.depth * count)
@@ -291,7 +291,7 @@ def is_away(aggregate: Aggregate) -> bool:
 
 @pytest.mark.parametrize("way_out", [False, True], ids=["nowhere else", "elsewhere"])
 def test_a_neighbour_at_the_bounds_has_no_run_but_elsewhere(*, way_out: bool) -> None:
-    """Its timer leads out of the bounds: whoever stays there for ever is not fair, and whoever goes elsewhere is."""
+    """Its timer leads out of the bounds: a trace that stays there for ever is not fair, and one that leaves is."""
     rows: tuple[Row[Walker], ...] = (
         row(Place.HERE, Tick, Place.OUT),
         row(Place.OUT, Go, Place.AWAY),
@@ -369,7 +369,7 @@ def test_aggregates_with_very_many_states_are_searched_state_by_state(
 
 
 def test_a_property_of_the_whole_is_asked_state_by_state() -> None:
-    """Whoever promises something of all of them together wants each state looked at."""
+    """A property of the whole system needs each of its states."""
     case = sessions(2, postponed=0)
     of_system = (always("it is so", is_a_property),)
     judge = Judge(case.system, of_system)

@@ -28,7 +28,7 @@ class Light(State):
 
 
 class Switched(Event, frozen=True):
-    """Somebody switches it."""
+    """It is switched."""
 
 
 class Lamp(Record, frozen=True):
@@ -175,7 +175,7 @@ def test_a_time_that_is_not_declared_is_found_out() -> None:
 
 
 class Written(Event, frozen=True):
-    """Somebody writes something on it."""
+    """A text is written on it."""
 
     text: str = ""
 

@@ -193,13 +193,13 @@ CIRCLE: Final = Machine("thing", Pendulum(), rows=SWINGS)
 
 @rule(on=CIRCLE)
 def again(_aggregate: Any, transition: Any) -> Any:
-    """Go on for ever, once somebody has begun."""
+    """Go on for ever, once it has begun."""
     if transition.before is not None:
         yield Dispatch("thing", Break())
 
 
 def test_rules_that_run_in_a_circle_are_reported() -> None:
-    """The input that begins it is not one that nobody takes."""
+    """The input that begins it is accepted."""
     system = System("circle", AggregateType("circle", machines=(CIRCLE,), rules=(again,)))
     report = check(system, opening=[("circle", Envelope("thing", Created(Pendulum()), 0))])
     assert [each.name for each in report.broken()] == ["rules and properties raise no error"]

@@ -150,7 +150,7 @@ class Light(State):
 
 
 class Turned(Event, frozen=True):
-    """Somebody turns it."""
+    """It is turned."""
 
 
 class Lamp(Record, frozen=True):

@@ -121,11 +121,11 @@ class Door(AnyLifecycleState):
 
 
 class Pushed(Event, frozen=True):
-    """Somebody pushes."""
+    """The door is pushed."""
 
 
 class Pulled(Event, frozen=True):
-    """Somebody pulls."""
+    """The door is pulled."""
 
 
 class Hall(Record, frozen=True):
@@ -147,7 +147,7 @@ OPERATORS = Faults(dict.fromkeys(NAMES, 0.0) | {"operators": 0.9}, swarm=False)
 
 @rule(on=door)
 def tell_the_neighbours(_house: Aggregate, transition: Transition) -> Any:
-    """Tell an aggregate that nobody has begun."""
+    """Send to an aggregate that is not open."""
     if transition.entered is Door.OPEN:
         yield Tell("house/next", "door", Pushed())
 
