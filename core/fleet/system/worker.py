@@ -179,7 +179,9 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     match transition.entered:
-        case session.State.SESSION_COMPLETE if working and _takes_urgent_message_next(worker, transition):
+        case session.State.SESSION_COMPLETE if (
+            working and steering.leaves_urgent(worker, transition) and _may_begin_another(worker, transition)
+        ):
             yield Dispatch("session", session.WorktreeReady())
         case session.State.SESSION_COMPLETE if working:
             brief: task.Brief = worker.record("assignment").brief
@@ -192,10 +194,9 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             pass
 
 
-def _takes_urgent_message_next(worker: Aggregate, transition: Transition) -> bool:
-    """Tell whether a session has left an urgent message, and another session of the claim may begin for it."""
-    may_begin = not quota.rests(worker) and not usage.is_used_up_by(worker, transition)
-    return may_begin and steering.leaves_urgent(worker, transition)
+def _may_begin_another(worker: Aggregate, transition: Transition) -> bool:
+    """Tell whether budget and account allow another session of the claim after the one that ends here."""
+    return not quota.rests(worker) and not usage.is_used_up_by(worker, transition)
 
 
 def _failure(worker: Aggregate, transition: Transition) -> str:

@@ -386,3 +386,90 @@ def test_the_command_line_tells_of_all_of_it(capsys: pytest.CaptureFixture[str])
     assert "inns:twice: 'inn' is in the opening twice" in capsys.readouterr().err
     assert main(["check", "inns:noted"]) == 2
     assert "inns:noted cannot be checked: Noted.notes is opaque" in capsys.readouterr().err
+
+
+DRIVER: Final = """
+from lifefold import Activity, Event, Machine, Record, State, does, leads_to, row
+
+
+class Trip(State):
+    HOME = "Home"
+    AWAY = "Away"
+
+
+class Begun(Event, frozen=True): ...
+
+
+class Back(Event, frozen=True): ...
+
+
+class Drive(Activity, frozen=True): ...
+
+
+class Driver(Record, frozen=True):
+    state: Trip = Trip.HOME
+
+
+def drive(_driver: Driver) -> Drive:
+    return Drive()
+
+
+driver = Machine(
+    "driver",
+    Driver(),
+    rows=(row(Trip.HOME, Begun, Trip.AWAY), row(Trip.AWAY, Back, Trip.HOME)),
+    during={Trip.AWAY: does(drive, last=Back)},
+    properties=(leads_to("it comes home", lambda e: e.state is Trip.AWAY, lambda e: e.state is Trip.HOME, GIVEN),),
+    rests=lambda record: record.state is Trip.HOME,
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        (
+            "given=()",
+            1,
+            "         Drive need not end: given=weakly(Drive) assumes it\n         and from then on nothing",
+        ),
+        ("given=weakly(Drive)", 0, "all 9 properties hold"),
+    ],
+)
+def test_an_activity_that_may_last_for_ever_is_named_with_the_assumption_that_it_ends(  # noqa: PLR0913, PLR0917
+    given: str,
+    code: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = DRIVER.replace("GIVEN", given).replace("leads_to, row", "leads_to, row, weakly")
+    (tmp_path / f"driver_{code}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert main(["check", f"driver_{code}:driver"]) == code
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("    state: Trip", "    stat: Trip", "at wrong.py:29: TypeError: Missing required argument 'state'"),
+        ("Back, Trip.HOME)", "Back, Trip.HOME, when='x')", "at wrong.py:27: AttributeError: 'str' object has no"),
+    ],
+)
+def test_an_error_in_a_module_of_ones_own_is_shown_with_its_place(  # noqa: PLR0913, PLR0917 - the cases, and fixtures
+    right: str,
+    wrong: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "wrong.py").write_text(DRIVER.replace("GIVEN", "given=()").replace(right, wrong))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "wrong", raising=False)
+    assert main(["check", "wrong:driver"]) == 2
+    assert f"'wrong' cannot be imported, {said}" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from itertools import count
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine_harness import START_MS, MemoryLog, VirtualClock
@@ -69,6 +69,7 @@ FUSES = st.tuples(st.sampled_from(POINTS), st.integers(1, 60))
 
 
 @on_both_back_ends
+@settings(max_examples=settings().max_examples // 3)
 @given(burns=st.lists(FUSES, min_size=2, max_size=8))
 def test_runners_that_die_again_and_again_lose_and_double_nothing(backend: str, burns: list[tuple[str, int]]) -> None:
     """However many of them die, also while they recover from the one before."""
