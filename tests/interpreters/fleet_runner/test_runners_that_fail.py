@@ -6,7 +6,6 @@ import re
 import select
 import signal
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -75,13 +74,6 @@ if "repositories of its own" not in prompt:
     subprocess.run([*git, "init", "-q", "sub"], check=True)
     subprocess.run([*git, "-C", "sub", "commit", "-q", "--allow-empty", "-m", "inner"], check=True)
 """
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    sandbox = Sandbox(tmp_path)
-    yield sandbox
-    sandbox.kill_all()
 
 
 def prepare(sandbox: Sandbox, agent: str, *tasks: str, agents: int = 1, **fleet: str) -> Sandbox:
