@@ -78,7 +78,7 @@ def test_every_kind_of_trigger_is_read_and_said_again(tmp_path: Path) -> None:
         Changed("src/**/*.py"),
     )
     assert web.takes_messages
-    assert fleet.fingerprint == read(tmp_path, f"triggers = [{', '.join(written)}]\n").fingerprint
+    assert fleet.meaning == read(tmp_path, f"triggers = [{', '.join(written)}]\n").meaning
     other = read(tmp_path, QUEUE)
     (line,) = describe_difference(other.meaning, fleet.meaning)
     assert line.startswith("services.web.triggers: was ")
