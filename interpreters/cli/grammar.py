@@ -6,7 +6,7 @@ This module imports only the argument parser of the standard library, so that ``
 import argparse
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lifefold.interpreters.cli.grammar_of_desk import add_reading
 from lifefold.interpreters.cli.grammar_of_examples import illustrate
@@ -40,6 +40,13 @@ class _Parser(argparse.ArgumentParser):
         """Print the usage and the error, and exit with status 2."""
         is_missing = message.endswith("required: FLEET.toml")
         super().error(f"{message}; {_fleet_files()}" if is_missing else message)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Refuse unknown arguments with the usage of this command, not with that of the whole program."""
+        found, more = super().parse_known_args(args, namespace)
+        if more:
+            self.error(f"unrecognized arguments: {' '.join(more)}")
+        return found, more
 
 
 def _fleet_files() -> str:

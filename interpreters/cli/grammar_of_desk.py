@@ -76,7 +76,7 @@ def _add_diff(commands: Commands) -> None:
         ("diff notes", "what approve would merge, or what was merged, or what is there now"),
         ("diff notes --stat", "the changed files"),
         ("diff notes --since 1", "what has changed since attempt 1, which was rejected"),
-        ("diff notes --at -1h", "as it was an hour ago"),
+        ("diff notes --at 120", "as it was after entry 120"),
         ("diff notes --verification", "with the output of its verification"),
         ("diff notes --tool meld", "in a program that compares two folders"),
         ("diff notes > notes.patch", "a patch for git apply"),

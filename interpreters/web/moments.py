@@ -20,6 +20,7 @@ from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.explain.pending import Awaited, Waiting
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
+from lifefold.interpreters.explain.words import of_agent
 from lifefold.interpreters.fleet_runner.agent_looks import looks
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
@@ -111,7 +112,9 @@ class View:
         return Agent(
             of,
             asked(of),
-            plain_state(of, evidence, runs=self.runs) if self.moment.is_now else str(of.state),
+            plain_state(of, evidence, runs=self.runs)
+            if self.moment.is_now
+            else of_agent(of.state, of.task, of.desired_state),
             _evident(of, evidence) if self.moment.is_now else "the past has no evidence",
             looks(of, evidence, self.now_ms, runs=self.runs) if self.moment.is_now else None,
             evidence,

@@ -316,7 +316,10 @@ class LogPage(msgspec.Struct, frozen=True):
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A time in one state, in one lane. ``words`` names what went on; ``seq`` is the position at which it began."""
+    """A time in one state, in one lane. ``words`` names what went on; ``seq`` is the position at which it began.
+
+    ``Idle`` is no state of a machine: the agent is prepared, and has no task.
+    """
 
     from_ms: int
     to_ms: int

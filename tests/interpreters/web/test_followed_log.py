@@ -199,6 +199,12 @@ def test_the_present_of_a_long_log_is_there_before_its_past(long: Path, monkeypa
             assert log.at(len(entries) // 2).aggregates == whole.at(len(entries) // 2).aggregates
 
 
+def finish(log: FollowedLog) -> None:
+    """Fold the rest of the history."""
+    while not log.is_told:
+        log.take()
+
+
 def test_what_comes_while_the_past_is_folded_is_in_the_present_at_once(
     long: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,8 +226,7 @@ def test_what_comes_while_the_past_is_folded_is_in_the_present_at_once(
         assert not log.is_told
         assert log.now.seq == before + 1
         assert log.now.account.paused_by[worker.partition("/")[2]] == "me"
-        while not log.is_told:
-            log.take()
+        finish(log)
         assert log.now.seq == log.journal.lines[-1].seq == before + 1
         assert log.now.aggregates == ledger.aggregates
 
