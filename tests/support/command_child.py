@@ -1,10 +1,11 @@
 """The command line as forks of one process with all modules loaded: most of a short command is loading.
 
-Standard input is a socket. A packet is JSON, ``[folder, *arguments]``, and brings where to write standard output and
-standard error; what is sent back is the exit code. A packet may bring a socket as well. Then the command leads a
-process group of its own, and the next command need not wait for its end. Its process identifier and its exit code are
-sent to that socket. A command is as when the program is started by itself, but that its process does not tidy up
-its memory in the end.
+Standard input is a socket. A packet is JSON, ``[folder, variables, *arguments]``, and brings where to write standard
+output and standard error; what is sent back is the exit code. The variables are those of the environment that a fork
+may have for itself; one that is not set is null. A packet may bring a socket as well. Then the command leads a process
+group of its own, and the next command need not wait for its end. Its process identifier and its exit code are sent to
+that socket. A command is as when the program is started by itself, but that its process does not tidy up its memory in
+the end.
 """
 
 import gc
@@ -61,7 +62,12 @@ def main() -> int:
 
 def _run(packet: bytes, outputs: list[int], *, to_pipe: bool) -> NoReturn:
     """Run the command of a packet as this process."""
-    folder, *arguments = json.loads(packet)
+    folder, variables, *arguments = json.loads(packet)
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
     nothing = os.open(os.devnull, os.O_RDONLY)
     for place, descriptor in enumerate((nothing, *outputs)):
         os.dup2(descriptor, place)
