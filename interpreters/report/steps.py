@@ -171,7 +171,7 @@ def _step(
         "",
         name,
         tuple(map(_moved, reaction.transitions)),
-        tuple(f"{each.entity}: {_cut(repr(each.effect))}" for each in reaction.effects),
+        tuple(f"{placed(name, each.entity)}: {_cut(repr(each.effect))}" for each in reaction.effects),
         _in_flight(flying),
         "" if refused is None else _cut(refused.reason),
         repeats,
