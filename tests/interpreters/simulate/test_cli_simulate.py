@@ -115,6 +115,8 @@ def test_one_seed_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "fleet-2x2", "--seed", "7", "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert first["seeds"] == 1
+    pages = [each.pop("page") for each in (first, again)]
+    assert pages[0]["traced"] == pages[1]["traced"]
     assert {**first, "seconds": 0} == {**again, "seconds": 0}
 
 
