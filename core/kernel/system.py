@@ -76,8 +76,8 @@ class AggregateType:
     ) -> None:
         """Put the parts together; ``peers`` are the types of its ``System``.
 
-        Raises ``ValueError`` for a rule on, or commands to, an unknown machine, for two machines of one name, for two
-        rules of one name on a machine, and for the kind ``ENGINE``.
+        Raises ``ValueError`` for a rule on, or commands to, an unknown machine, and for the kind ``ENGINE``. Raises it
+        also for two machines of one name, and for two rules of one name on a machine.
         """
         if kind == ENGINE:
             message = f"{ENGINE!r} is the name of the entries about a log itself; accepted: another kind"

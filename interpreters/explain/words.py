@@ -36,6 +36,9 @@ _OF_SESSIONS: Final[Mapping[str, str]] = {
 ASKING: Final = "asking"
 """The state of a running task whose agent waits for an operator's answer."""
 
+INTERRUPTED: Final = "interrupted"
+"""The state of a task that an agent has begun, and goes on with when it is resumed: no session works at it."""
+
 _RESTS: Final = frozenset({"Pause", "Hold"})
 """The desired states in which an agent begins nothing."""
 

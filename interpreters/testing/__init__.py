@@ -20,7 +20,7 @@ from lifefold.interpreters.testing.interpreters import (
 from lifefold.interpreters.testing.laws import LawBrokenError, check_laws
 from lifefold.interpreters.testing.refinement import ForeignEntry, foreign_entry, is_behaviour
 from lifefold.interpreters.testing.run import OpeningRefusedError
-from lifefold.interpreters.testing.stores import STORE_CHECKS, Log, StoreCheck, StoreConformance
+from lifefold.interpreters.testing.stores import STORE_CHECKS, Log, StoreCheck, StoreConformance, check_store
 from lifefold.interpreters.testing.strategies import events, systems, traces
 from lifefold.interpreters.testing.trace import Taken, Trace
 
@@ -50,6 +50,7 @@ __all__ = [
     "Trace",
     "check_evolution",
     "check_laws",
+    "check_store",
     "events",
     "foreign_entry",
     "is_behaviour",

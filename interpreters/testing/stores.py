@@ -2,7 +2,8 @@
 
 A check is an async function that takes a ``Log``: one new and empty log of the store, with the ways to open it. It
 returns if the store has the property in its docstring, and raises ``AssertionError`` otherwise. ``STORE_CHECKS`` has
-them all; they need neither pytest nor any fixture. ``StoreConformance`` is a class of tests made of them.
+them all; they need neither pytest nor any fixture. ``check_store`` makes them all of one store, in one line, and
+``StoreConformance`` is a class of tests made of them.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -308,6 +309,27 @@ STORE_CHECKS: Final[tuple[StoreCheck, ...]] = (
     a_cancelled_append_is_whole_or_not_at_all,
     many_may_post_at_once,
 )
+
+
+def check_store(factory: Callable[[], Log], *, backend: str = "asyncio") -> None:
+    """Make all checks, each of a new and empty log that ``factory`` returns; ``backend`` is the event loop.
+
+    Everything that a log has opened is dropped after its check, by ``lose``. Raises ``AssertionError`` with the
+    property that the store does not have, and the reason.
+    """
+    for check in STORE_CHECKS:
+        anyio.run(_checked, check, factory, backend=backend)
+
+
+async def _checked(check: StoreCheck, factory: Callable[[], Log]) -> None:
+    log = factory()
+    try:
+        await check(log)
+    except (AssertionError, StoreError) as error:
+        why = str(error).partition("\n")[0] or type(error).__name__
+        raise AssertionError(f"{check.__name__}: {check.__doc__} The store does not: {why}") from error
+    finally:
+        await log.lose()
 
 
 class StoreConformance:

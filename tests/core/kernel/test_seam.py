@@ -55,7 +55,7 @@ class Other(State):
 
 
 class Pushed(Event, frozen=True):
-    """Somebody wants in."""
+    """The door is pushed."""
 
 
 class Fell(Event, frozen=True):

@@ -123,7 +123,7 @@ def test_a_session_has_the_span_that_the_export_has(sandbox: Sandbox, capsys: py
     attempt = by_id[session["parentSpanId"]]
     assert by_id[attempt["parentSpanId"]]["name"] == "task T1"
     children = {each["name"] for each in spans if each.get("parentSpanId") == attempt["spanId"]}
-    assert {"check out work", "invoke_agent agent-1", "verify work", "merge work"} <= children
+    assert {"check out work", "invoke_agent agent", "verify work", "merge work"} <= children
 
 
 def test_a_collector_that_is_not_there_is_named(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lifefold.interpreters.store import EventStore, MemoryStore, Shelf, SqliteStore
-from lifefold.interpreters.testing import Log, StoreConformance
+from lifefold.interpreters.testing import STORE_CHECKS, Log, StoreConformance, check_store
 
 
 class MemoryLog:
@@ -72,3 +72,17 @@ class TestOnTrio(StoreConformance):
     """The same on the other event loop."""
 
     backend = "trio"
+
+
+def test_the_whole_kit_is_one_line(tmp_path: Path) -> None:
+    """Every check gets a log of its own, and what it has opened is closed after it."""
+    made: list[SqliteLog] = []
+
+    def new() -> SqliteLog:
+        made.append(SqliteLog(tmp_path / f"{len(made)}.db"))
+        return made[-1]
+
+    check_store(MemoryLog)
+    check_store(new)
+    assert len(made) == len(STORE_CHECKS)
+    assert not any(each._opened for each in made)

@@ -10,7 +10,7 @@ from anyio.lowlevel import checkpoint
 from msgspec.structs import replace
 
 from lifefold.interpreters.store import Batch, Entry, EventStore, MemoryStore, Shelf, StoredCommand, StoreError
-from lifefold.interpreters.testing import STORE_CHECKS, stores
+from lifefold.interpreters.testing import STORE_CHECKS, check_store, stores
 
 
 class Faulty(MemoryStore):
@@ -171,6 +171,13 @@ def test_a_check_finds_the_mistake_that_it_is_for(check: Any) -> None:
     anyio.run(check, Shelves(MemoryStore))
     with pytest.raises((AssertionError, StoreError)):
         anyio.run(check, Shelves(MISTAKES[check.__name__]))
+
+
+def test_a_store_with_a_mistake_is_told_its_property() -> None:
+    """The message has the check, what it asks for, and the reason."""
+    mistake = MISTAKES["keys_are_unique_in_their_stream"]
+    with pytest.raises(AssertionError, match=r"^keys_are_unique_in_their_stream: .* The store does not: "):
+        check_store(lambda: Shelves(mistake))
 
 
 def test_the_kit_has_every_check() -> None:

@@ -13,8 +13,8 @@ PAGE: Final = (Path(__file__).parents[3] / "docs" / "testing.md").read_text()
 EXPORTED: Final = """
     ADAPTER_CHECKS INTERPRETER_CHECKS STORE_CHECKS AdapterBench AdapterCheck AdapterConformance Aspect Bench
     EvolutionError Example ForeignEntry Harness InterpreterCheck InterpreterConformance LawBrokenError Log OldLog
-    OpeningRefusedError Recording StoreCheck StoreConformance Taken Trace check_evolution check_laws events
-    foreign_entry is_behaviour systems traces
+    OpeningRefusedError Recording StoreCheck StoreConformance Taken Trace check_evolution check_laws check_store
+    events foreign_entry is_behaviour systems traces
 """.split()
 
 

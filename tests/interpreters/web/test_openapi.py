@@ -52,16 +52,16 @@ def test_each_page_fits_its_schema(desk: Served, path: str) -> None:
 
 def test_any_request_that_fits_is_answered_as_described(desk: Served) -> None:
     """In one process for all paths: a campaign has one for each, and more requests."""
-    ask_for(desk, ["/fleets/{key}/commands", *JSON_PATHS], FEW)
+    must_answer_as_described(desk, ["/fleets/{key}/commands", *JSON_PATHS], FEW)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("path", ["/fleets/{key}/commands", *JSON_PATHS])
 def test_many_requests_that_fit_are_answered_as_described(desk: Served, path: str) -> None:
-    ask_for(desk, [path], MANY)
+    must_answer_as_described(desk, [path], MANY)
 
 
-def ask_for(desk: Served, paths: list[str], examples: int) -> None:
+def must_answer_as_described(desk: Served, paths: list[str], examples: int) -> None:
     """Try requests that Schemathesis makes of the description, so many for each path."""
     whole = description()
     names = {"key": ["fleet"], "name": ["T1", "ann", "session", "x"]}

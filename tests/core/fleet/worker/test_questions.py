@@ -6,7 +6,7 @@ from typing import Any, Final, Never
 import pytest
 
 from aggregate_hand import Hand
-from declared import Mutants, instead, is_found, proven, rebuilt
+from declared import Mutants, instead, must_be_found, must_hold, rebuilt
 from fleet_worker import BRIEF, exit_with, following, next_task, start
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question, quota, stall_detector, steering
@@ -81,12 +81,12 @@ def test_a_question_waits_for_the_answer_of_an_operator() -> None:
     """The answer stays for an asker that asks again, and nothing else can change it."""
     of = working().give(REF, LEAVE)
     assert of.state(REF) == "Waiting"
-    of.refuse(REF, QuestionAnswered(1, Answer(Verdict.ANSWERED, "yes")))
+    of.must_refuse(REF, QuestionAnswered(1, Answer(Verdict.ANSWERED, "yes")))
     of.give(REF, QuestionAnswered(1, ALLOWED)).give(REF, LEAVE)
     assert of.state(REF) == "Open"
     (asked,) = of.record(REF).questions
     assert (asked.number, asked.id, asked.asked_ms, asked.answer) == (1, "a", 5, ALLOWED)
-    of.refuse(REF, QuestionAnswered(1, REFUSED))
+    of.must_refuse(REF, QuestionAnswered(1, REFUSED))
 
 
 def test_a_session_that_waits_is_not_watched() -> None:
@@ -109,7 +109,7 @@ def test_a_question_is_refused_from_a_nudge_until_its_session_shows_a_sign() -> 
         of.report("stall_detector", "WatchOutput", stall_detector.Silent(silent_ms))
     assert (of.state("stall_detector"), of.state(REF)) == ("Nudged", "Closed")
     assert question.refused_ask(of.record(REF), WORDS).endswith("its turn is being interrupted")
-    of.refuse(REF, WORDS)
+    of.must_refuse(REF, WORDS)
     of.report("stall_detector", "WatchOutput", stall_detector.Stirred())
     assert (of.state("stall_detector"), of.state(REF)) == ("Answered", "Open")
     assert [each.answer and each.answer.verdict for each in of.record(REF).questions] == [Verdict.ALLOWED]
@@ -272,7 +272,7 @@ BOUNDS = Bounds(within={REF: few_questions}, compared=300)
 
 def test_questions_have_all_their_properties() -> None:
     """In all their states."""
-    proven(question.machine.starting(Questions(terms=Terms(1, TERMS.answers)), REF), BOUNDS)
+    must_hold(question.machine.starting(Questions(terms=Terms(1, TERMS.answers)), REF), BOUNDS)
 
 
 SMALL = Questions(terms=Terms(1, TERMS.answers))
@@ -360,7 +360,7 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.parametrize("mutant", sorted(MUTANTS))
 def test_every_mistake_breaks_its_property(mutant: str) -> None:
     """In few states."""
-    is_found(MUTANTS[mutant], replace(BOUNDS, compared=0, states=5_000))
+    must_be_found(MUTANTS[mutant], replace(BOUNDS, compared=0, states=5_000))
 
 
 def test_a_fleet_that_asks_has_all_its_properties() -> None:

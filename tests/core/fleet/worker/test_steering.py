@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from aggregate_hand import Hand
-from declared import Mutants, instead, is_found, proven
+from declared import Mutants, instead, must_be_found, must_hold
 from fleet_worker import BRIEF, exit_with, following, next_task, prompt_of, start, states
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
 from lifefold.core.fleet.system import plan as plans
@@ -64,7 +64,7 @@ def end(of: Hand, outcome: session.Success | session.Error, messages: int) -> Ha
 
 def test_steering_has_all_its_properties_and_uses_every_row() -> None:
     """In all of its states, with every guard used both ways."""
-    assert proven(machine, BOUNDS).missing == ()
+    assert must_hold(machine, BOUNDS).missing == ()
 
 
 @pytest.mark.parametrize("urgent", [False, True])
@@ -150,7 +150,7 @@ def test_a_question_is_refused_while_an_urgent_message_ends_the_turn_of_its_sess
     of = send(running(**{question.REF: question.Questions()}), "look", urgent=True)
     assert (states(of), of.state(question.REF)) == (("Running", "Working"), "Closed")
     assert question.refused_ask(of.record(question.REF), ASKED).startswith("nothing can be asked now")
-    of.refuse(question.REF, ASKED)
+    of.must_refuse(question.REF, ASKED)
     tell_taken(of, 1).give(question.REF, ASKED)
     assert (states(of), of.state(question.REF)) == (("Running", "Working"), "Waiting")
 
@@ -203,7 +203,7 @@ def test_another_prompt_has_the_messages_and_says_what_became_of_the_turn() -> N
 def test_a_small_mailbox_has_all_its_properties() -> None:
     """Also where a running session takes its messages one by one."""
     small = mailbox.machine.without_properties("a mailbox is full")
-    proven(small, Bounds(within={"mailbox": few_letters}, compared=0))
+    must_hold(small, Bounds(within={"mailbox": few_letters}, compared=0))
 
 
 def test_the_properties_of_a_worker_hold_on_the_way_of_a_message() -> None:
@@ -281,7 +281,7 @@ MUTANTS: Mutants = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mistake_of_the_machine_is_found(name: str) -> None:
-    is_found(MUTANTS[name], BOUNDS)
+    must_be_found(MUTANTS[name], BOUNDS)
 
 
 LOST: Final = {
