@@ -60,12 +60,16 @@ class StepLine(msgspec.Struct, frozen=True):
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """An entity after a step: its state, the one before its last move, and the name of a picture, if there is one."""
+    """An entity after a step: its state, the one before its last move, and its picture, if there is one.
+
+    ``picture`` is the name of a shipped one. ``is_drawn``: the report itself has one.
+    """
 
     aggregate: str
     entity: str
     machine: str
     picture: str
+    is_drawn: bool
     before: str
     state: str
     is_moved: bool
