@@ -71,16 +71,22 @@ def audit(system: System, chain: Chain, beside: Anchor | None = None, rules: str
     entries are.
     """
     entries = [entry for entry, _ in chain.rows]
-    found = Audit(len(entries), chain.rows[-1][1].hex() if chain.rows else "", compared=beside is not None)
-    fault = of_chain(chain) or (None if beside is None else of_anchor(chain, beside))
-    if fault is not None:
-        return msgspec.structs.replace(found, fault=fault)
+    found = audit_chain(chain, beside)
+    if found.fault is not None:
+        return found
     ran = _Run(system, entries)
     fault = ran.fault()
     if fault is not None:
         return msgspec.structs.replace(found, judged=ran.judged, fault=fault)
     fault, decided = _decided_again(system, entries, rules)
     return msgspec.structs.replace(found, judged=ran.judged, decided=decided, fault=fault)
+
+
+def audit_chain(chain: Chain, beside: Anchor | None = None) -> Audit:
+    """Answer the first question alone: whether the log is as it was written. No entry is folded."""
+    fault = of_chain(chain) or (None if beside is None else of_anchor(chain, beside))
+    newest = chain.rows[-1][1].hex() if chain.rows else ""
+    return Audit(len(chain.rows), newest, compared=beside is not None, fault=fault)
 
 
 def of_chain(chain: Chain) -> Fault | None:
