@@ -357,7 +357,7 @@ class _Module:
         every = dict.fromkeys(each.actions for each in self._read.arms if each.actions)
         effects = {name: self._names.of("effect", name, _pascal_if_needed(name)) for of in every for name in of}
         for name, known in effects.items():
-            self._used |= {"Effect", "Step"}
+            self._used.update(("Effect", "Step"))
             yield f"class {known}(Effect, frozen=True):"
             yield f"    {docstring(f'The action {name}: give it the fields that its handler needs.')}"
             yield from ("", "")
@@ -375,7 +375,7 @@ class _Module:
 
     def _during_parts(self) -> Iterator[str]:
         for each in self._read.activities.values():
-            self._used |= {"Activity", "does"}
+            self._used.update(("Activity", "does"))
             known = self._names.of("activity", each.source, _pascal_if_needed(each.source))
             made = self._names.of("factory", each.source, _snake(each.source))
             yield f"class {known}(Activity, frozen=True):"
@@ -391,17 +391,17 @@ class _Module:
                 if names
             ]
             self._during.append(f"{self._place(each.states)}: does({made}{''.join(options)})")
-        for each in self._read.timers:
+        for timer in self._read.timers:
             self._used.add("after")
-            delay = str(each.delay)
-            if isinstance(each.delay, str):
-                delay = self._names.of("delay", each.delay, each.delay)
+            delay = str(timer.delay)
+            if isinstance(timer.delay, str):
+                delay = self._names.of("delay", timer.delay, timer.delay)
                 if not any(f"after({delay}, " in other for other in self._during):
                     yield f"def {delay}(_record: {self._record}) -> int:"
-                    yield f"    {docstring(f'Return the delay {each.delay} in milliseconds: complete it.')}"
+                    yield f"    {docstring(f'Return the delay {timer.delay} in milliseconds: complete it.')}"
                     yield "    return 1_000"
                     yield from ("", "")
-            self._during.append(f"{self._place(each.states)}: after({delay}, {self._events[each.event]})")
+            self._during.append(f"{self._place(timer.states)}: after({delay}, {self._events[timer.event]})")
 
     def _place(self, states: Iterable[str]) -> str:
         return _tuple(f"{self._state}.{self._members[each]}" for each in states)
