@@ -1,8 +1,8 @@
 """A whole run beside a desk with open pages, and the same run without one, in turns.
 
 Each run does the same tasks: its agents are shell commands that end at once, so the time is the runner's. The desk is
-that of the machine, a process of its own. Ten pages are open: each listens to the stream, and asks for the page of the
-fleet again after news, at most as often as the script of a page does.
+that of the machine, a process of its own. Ten pages are open. Each listens to the stream, and asks for the page of the
+fleet again after news, at most as often as the script of a page.
 
 The processor time is that of the runner and of its sessions, without the desk. It says what the desk costs them, where
 the time by the clock says what a machine with few cores has left.

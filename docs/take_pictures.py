@@ -1,5 +1,7 @@
 """Takes the pictures of docs/fleet/browser.md: a small fleet runs, and Chromium looks at its desk. `make pictures`.
 
+The counterexample is that of a session with a property that does not hold.
+
 The fleet is real: three scripted agents in a new repository. The pictures differ from one run to the next in their
 times, so they are taken anew only when pages change.
 """
@@ -9,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -71,6 +73,15 @@ verify = [["test", "-s", "report.md"]]
 depends_on = ["payment"]
 """
 
+BROKEN: Final = """
+from lifefold.core.kernel import always
+from lifefold.core.lifecycles import session
+
+machine = session.machine.with_properties(
+    always("no session runs at night", lambda entity: entity.state is not session.State.RUNNING)
+)
+"""
+
 
 def main(folder: Path = FOLDER) -> None:
     """Run the fleet, and take the pictures into a folder."""
@@ -82,9 +93,15 @@ def main(folder: Path = FOLDER) -> None:
         os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         shop = Path(name) / "shop"
         log = _run(shop)
-        with _served(log) as desk, sync_playwright() as playwright:
+        report = _report(shop)
+        with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
-            _take(browser, desk, folder)
+            with _served(logs=[log]) as desk:
+                _take(browser, desk, folder)
+            with _served(reports=[report]) as desk:
+                page = _page(browser, desk, 1_100, 800)
+                page.goto(f"{desk.address.partition('/login')[0]}/reports/report/trace?step=2")
+                page.screenshot(path=folder / "trace.png")
             browser.close()
 
 
@@ -103,9 +120,18 @@ def _run(shop: Path) -> Path:
     return shop / ".lifefold" / "shop.db"
 
 
+def _report(shop: Path) -> Path:
+    """Check a session with a property that does not hold; return the report."""
+    (shop / "nightly.py").write_text(BROKEN)
+    command = [sys.executable, "-m", "lifefold.interpreters.cli", "check", "nightly:machine", "--json"]
+    done = subprocess.run(command, cwd=shop, check=False, stdout=subprocess.PIPE)
+    (shop / "report.json").write_bytes(done.stdout)
+    return shop / "report.json"
+
+
 @contextmanager
-def _served(log: Path) -> Generator[Opened]:
-    with opened([log], port=0) as desk:
+def _served(logs: Sequence[Path] = (), reports: Sequence[Path] = ()) -> Generator[Opened]:
+    with opened(logs, port=0, reports=reports) as desk:
         thread = threading.Thread(target=desk.run)
         thread.start()
         try:

@@ -9,8 +9,8 @@ It shows three things:
     lifefold run examples/pager.toml
 
 The receiver gets a POST with a JSON object: ``id``, ``fleet``, ``agent``, ``message``. A message may come more than
-once, with the same ``Idempotency-Key``: if no answer came in time, or if the runner died before it recorded the effect.
-The key contains the fleet, the log, and the position in the log, so no other message has it.
+once, with the same ``Idempotency-Key``. It does if no answer came in time, or if the runner died before it recorded the
+effect. The key contains the fleet, the log, and the position in the log, so no other message has it.
 """
 
 import json

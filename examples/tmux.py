@@ -9,8 +9,8 @@ It shows three things:
     lifefold run examples/tmux.toml
     tmux -L lifefold attach              (in another terminal; C-b s shows all sessions)
 
-*Found again.* A session of tmux is named after the fleet, the log's run, the agent and its attempt. tmux keeps the
-session if the runner dies, and accepts no name twice. So no session is ever started twice.
+*Found again.* A session of tmux is named after the fleet, the log's run, the agent and its attempt. The server of tmux
+keeps the session if the runner dies, and accepts no name twice. So no session is ever started twice.
 
 *Ended with certainty.* Every process of a session has the session's name in its environment. To end a session, its
 processes get TERM, then KILL. The end is reported when two checks in a row have found no process with that name. A

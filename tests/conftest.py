@@ -46,6 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
     atexit.register(shutil.rmtree, state, ignore_errors=True)
     # One cache of versions of rules for all workers and runs: each test would compute the same one.
     os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".venv" / "cache")
+    # A pytest that a test starts loads no plugin in vain: this one takes longer than most such runs.
+    os.environ["PYTEST_ADDOPTS"] = f"{os.environ.get('PYTEST_ADDOPTS', '')} -p no:schemathesis".lstrip()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     scripts = sysconfig.get_path("scripts")
     if scripts not in os.environ.get("PATH", "").split(os.pathsep):  # messages name commands as a shell finds them

@@ -33,6 +33,9 @@ def test_the_tutorial_of_a_lifecycle_goes_from_a_broken_property_to_a_replayed_l
     assert "tries=2" in called(tmp_path, sys.executable, "run.py", "sh", "-c", once)
     replayed = called(tmp_path, sys.executable, "replay.py")
     assert f"$ python replay.py\n{replayed}```" in page.read_text()
+    assert "BuildFailed" in lifefold(tmp_path, "log", "build:machine", "build.db")
+    assert "Passed" in lifefold(tmp_path, "replay", "build:machine", "build.db")
+    assert "this run was allowed" in lifefold(tmp_path, "verify", "build:machine", "build.db")
     last = "        row(Build.RESTING, Rested, Build.BUILDING, count),\n"
     changed = fixed.replace("class RunBuild(", f"{event}\n\nclass RunBuild(").replace(last, f"{last}{row.rstrip()},\n")
     (tmp_path / "build.py").write_text(changed)

@@ -10,10 +10,8 @@ type may contain a set: a codec of such a system cannot be made.
 
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from functools import cache, lru_cache
 from types import GenericAlias
-from typing import Any, Literal, TypeVar, Union
+from typing import Any, Literal, Union
 
 import msgspec
 from pyrsistent import PMap, PVector, pmap, pvector
@@ -30,10 +28,19 @@ from lifefold.core.kernel.entity import (
 )
 from lifefold.core.kernel.evolution import Upcasters
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
+from lifefold.core.kernel.forgotten import (
+    ForgottenActivity,
+    ForgottenEffect,
+    ForgottenEvent,
+    ForgottenState,
+    forgotten,
+    named,
+)
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.record import Event, Record, replace
 from lifefold.core.kernel.row import Does
 from lifefold.core.kernel.system import System
+from lifefold.core.kernel.written_types import must_be_ordered
 from lifefold.effects import Activity, Begin, CancelTimer, Effect, End, StartTimer, Tell
 
 
@@ -102,7 +109,7 @@ class Codec:
         """Prepare a decoder for every machine. Raises ``TypeError`` for a machine with a set in its types."""
         for each in system.aggregates.values():
             for machine in each.machines.values():
-                _must_be_ordered(machine)
+                must_be_ordered(machine)
         self._wire = msgspec.json.Decoder(_Wire)
         self._events = {
             kind: {name: _event_decoder(machine) for name, machine in aggregate.machines.items()}
@@ -155,9 +162,9 @@ class Codec:
         try:
             return self._event(kind, ref, data if upcasters is None else upcasters.tagged("event", data), is_past=True)
         except (msgspec.DecodeError, KeyError):
-            if _named(data)[0] == "Created":
+            if named(data)[0] == "Created":
                 raise
-            return _forgotten(ForgottenEvent, data)
+            return forgotten(ForgottenEvent, data)
 
     def effect(self, kind: str, ref: str, data: msgspec.Raw) -> Effect:
         """Return an effect of an entity, or a message; a ``ForgottenEffect`` if the machine requests it no more."""
@@ -167,7 +174,7 @@ class Codec:
         try:
             effect: Effect | _BeginWire | _TellWire = decoder.decode(data)
         except msgspec.DecodeError:
-            return _forgotten(ForgottenEffect, data)
+            return forgotten(ForgottenEffect, data)
         if isinstance(effect, _BeginWire):
             activity = self.activity(kind, ref, effect.slot, effect.activity)
             slot = self.slot(kind, ref, effect.slot)
@@ -186,9 +193,9 @@ class Codec:
             slot, data = upcasters.slots.get(slot, slot), upcasters.tagged("activity", data)
         decoder = self._activities.get((kind, ref.partition(":")[0]), {}).get(slot)
         try:
-            return _forgotten(ForgottenActivity, data) if decoder is None else decoder.decode(data)
+            return forgotten(ForgottenActivity, data) if decoder is None else decoder.decode(data)
         except msgspec.DecodeError:
-            return _forgotten(ForgottenActivity, data)
+            return forgotten(ForgottenActivity, data)
 
     def slot(self, kind: str, ref: str, slot: str) -> str:
         """Return the slot of today of an activity or a timer."""
@@ -282,35 +289,10 @@ class _OfSeveral:
         return self._record(**fields | {"state": self._states[read.state]})
 
 
-class ForgottenEvent(Event, frozen=True):
-    """An event of a log that no machine of the present program knows: its name, and its fields as JSON."""
-
-    name: str
-    fields: str
-
-
-class ForgottenEffect(Effect, frozen=True):
-    """An effect of a log that no machine of the present program requests: its name, and its fields as JSON."""
-
-    name: str
-    fields: str
-
-
-class ForgottenActivity(Activity, frozen=True):
-    """An activity of a log that no machine of the present program has: its name, and its fields as JSON."""
-
-    name: str
-    fields: str
-
-
-class ForgottenState(str):
-    """The name of a state of a log that the machine has no more. It equals no state of the machine."""
-
-    __slots__ = ()
-
-
 def _unknown_field(record: Record, name: str) -> str:
-    return f"{type(record).__name__} has no field {name!r} any more: declare renamed_field() or removed_field()"
+    return (
+        f"{type(record).__name__} has no field {name!r}; an old name is declared by renamed_field() or removed_field()"
+    )
 
 
 class _BeginWire(msgspec.Struct, frozen=True, tag="Begin"):
@@ -327,27 +309,8 @@ class _TellWire(msgspec.Struct, frozen=True, tag="Tell"):
     ordinal: int = 0
 
 
-class _Name(msgspec.Struct):
-    type: str = ""
-
-
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_NAME = msgspec.json.Decoder(_Name)
 _MESSAGE: "msgspec.json.Decoder[Any]" = msgspec.json.Decoder(_TellWire)
-
-
-F = TypeVar("F", ForgottenEvent, ForgottenEffect, ForgottenActivity)
-
-
-def _forgotten(kind: type[F], data: msgspec.Raw) -> F:
-    """Return what is forgotten; once it was written again, it is read as it was."""
-    name, fields = _named(data)
-    return msgspec.json.decode(data, type=kind) if name == kind.__name__ else kind(name, fields)
-
-
-def _named(data: msgspec.Raw) -> tuple[str, str]:
-    """Return the name of a tagged struct, and all of its JSON. Raises ``msgspec.DecodeError``."""
-    return _NAME.decode(data).type, bytes(data).decode()
 
 
 _RecordDecoder = msgspec.json.Decoder[Any] | _OfSeveral
@@ -398,55 +361,3 @@ def _activity_decoders(machine: Machine[Any]) -> dict[str, "msgspec.json.Decoder
     return {
         slot: _decoder(span.during.activity) for slot, span in machine.spans.items() if isinstance(span.during, Does)
     }
-
-
-def written_types(machine: Machine[Any]) -> Iterator[str]:
-    """Yield every struct type that the log of a machine can have, with the types and defaults of its fields."""
-    parts = dict.fromkeys(part for _, part in _written(machine) if isinstance(part, type))
-    yield from (_shape(part) for part in parts if issubclass(part, msgspec.Struct))
-
-
-@cache
-def _shape(of: type[msgspec.Struct]) -> str:
-    fields = ", ".join(f"{name}: {_hints(of)[name]!r}" for name in of.__struct_fields__)
-    return f"{of.__module__}.{of.__qualname__}({fields}) {of.__struct_defaults__!r}"
-
-
-@lru_cache(maxsize=1_000)
-def _written(machine: Machine[Any]) -> tuple[tuple[Any, Any], ...]:
-    """Return the types of a machine's record, events, activities and effects, each with all types within it."""
-    activities = (span.during.activity for span in machine.spans.values() if isinstance(span.during, Does))
-    effects = (effect for row in machine.rows for effect in row.effects)
-    kinds = dict.fromkeys((machine.record, *machine.events, *activities, *effects))
-    return tuple((kind, part) for kind in kinds for part in _parts(kind))
-
-
-def _must_be_ordered(machine: Machine[Any]) -> None:
-    for kind, part in _written(machine):
-        origin = typing.get_origin(part) or part
-        if isinstance(origin, type) and issubclass(origin, AbstractSet):
-            found = f"machine {machine.name!r}: {kind.__name__} has a {origin.__name__}"
-            message = f"{found}; its order differs between processes, and a log needs one order: use a tuple"
-            raise TypeError(message)
-
-
-def _parts(kind: Any) -> Iterator[Any]:
-    """Yield a type and all types within it."""
-    # Generic aliases may be unhashable and structs refer to themselves: hence a list, and no recursion.
-    seen: list[Any] = []
-    waiting = [kind]
-    while waiting:
-        part = waiting.pop()
-        if part in seen:
-            continue
-        seen.append(part)
-        yield part
-        waiting += [*typing.get_args(part), *filter(None, [typing.get_origin(part)])]
-        if isinstance(part, type) and issubclass(part, msgspec.Struct):
-            waiting += _hints(part).values()
-
-
-@cache
-def _hints(of: type[msgspec.Struct]) -> Mapping[str, Any]:
-    """Return the types of a struct's fields and class variables."""
-    return typing.get_type_hints(of)

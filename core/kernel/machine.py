@@ -4,9 +4,9 @@
 and is written to be read. A row fits if its source is the record's state, its event is the event's type, and its guard
 agrees. The first row that fits is taken, and the record of its action gets the row's target.
 
-The effects for activities and timers (``Begin``, ``End``, ``StartTimer``, ``CancelTimer``) are derived from ``during``
-and follow the row's own effects, so that no row can forget them. The last event of an activity is taken to come from
-that activity, so its end is not requested. ``advance`` knows the sender, and requests the end in the other case.
+The effects for activities and timers (``Begin``, ``End``, ``StartTimer``, ``CancelTimer``) are derived from ``during``.
+They follow the row's own effects, and no row can forget them. The last event of an activity is taken to come from that
+activity, so its end is not requested. ``advance`` knows the sender, and requests the end in the other case.
 
 A machine is checked when it is built (see ``problems``); profiles of it are made with ``with_rows`` and
 ``without_rows``.

@@ -1,9 +1,9 @@
 """What was decided on an input, as bytes and back: an entry of a log keeps it, so a fold needs no rules.
 
-``written`` keeps of a reaction what no other part of the entry says: the transitions with the changed fields of their
-entities, the effects, and the refusals. ``Outcomes.applied`` makes the reaction again from the aggregate before it.
-No row and no rule is asked, so a log of other rules folds to what its own rules decided. Only views are folded, since
-they are no decisions.
+``written`` keeps the parts of a reaction that the entry does not have otherwise. These are the transitions with the
+changed fields of their entities, the effects, and the refusals. ``Outcomes.applied`` makes the reaction again from the
+aggregate before it. No row and no rule is asked, so a log of other rules folds to what its own rules decided. Only
+views are folded, since they are no decisions.
 
 ``verify`` of a log decides again and compares the bytes. So equal reactions must have equal bytes: a field counts as
 changed if its value is another one, never if it is another object.

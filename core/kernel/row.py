@@ -10,6 +10,7 @@ verify it, and tables and diagrams print it.
 
 import typing
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from types import UnionType
 from typing import Any, Generic, Literal, Never, TypeVar
 
@@ -255,11 +256,13 @@ def _constant(duration_ms: int) -> Callable[[Any], int | None]:
     return lambda _record: duration_ms
 
 
+@lru_cache(maxsize=10_000)
 def declared(function: Callable[..., Any], argument: int | None, base: type) -> tuple[type, ...]:
     """Return the types of ``base`` that a function's return annotation names, itself or as its n-th type argument.
 
     ``Never`` names none. Raises ``TypeError`` if the annotation is missing or names any other type.
     """
+    # Reading an annotation evaluates its text, and each engine asks for those of all rows.
     hint = function if isinstance(function, type) else typing.get_type_hints(function).get("return")
     if argument is not None:
         hint = dict(enumerate(typing.get_args(hint))).get(argument)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lifefold.core.kernel.aggregate import Aggregate
-from lifefold.core.kernel.codec import ForgottenActivity, ForgottenEffect, ForgottenEvent
 from lifefold.core.kernel.entity import Entity, Phase, Running
 from lifefold.core.kernel.evolution import removed_of
+from lifefold.core.kernel.forgotten import ForgottenActivity, ForgottenEffect, ForgottenEvent
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.property import Property, PropertyKind, SystemState, subject_of
 from lifefold.core.kernel.row import Does

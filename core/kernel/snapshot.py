@@ -20,17 +20,12 @@ import msgspec
 from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 
 from lifefold.core.kernel.aggregate import Aggregate
-from lifefold.core.kernel.codec import (
-    Codec,
-    ForgottenActivity,
-    ForgottenEvent,
-    UnreadableEntry,
-    encode,
-    written_types,
-)
+from lifefold.core.kernel.codec import Codec, UnreadableEntry, encode
 from lifefold.core.kernel.entity import Entity, Envelope, Phase, Running
+from lifefold.core.kernel.forgotten import ForgottenActivity, ForgottenEvent
 from lifefold.core.kernel.persistent_map import Archive, PersistentMap
 from lifefold.core.kernel.system import AggregateType, System
+from lifefold.core.kernel.written_types import written_types
 from lifefold.effects import Tell
 
 

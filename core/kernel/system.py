@@ -76,8 +76,8 @@ class AggregateType:
     ) -> None:
         """Put the parts together; ``peers`` are the types of its ``System``.
 
-        Raises ``ValueError`` for a rule on, or commands to, an unknown machine, for two machines of one name, and for
-        the kind ``ENGINE``.
+        Raises ``ValueError`` for a rule on, or commands to, an unknown machine, and for the kind ``ENGINE``. Raises it
+        also for two machines of one name, and for two rules of one name on a machine.
         """
         if kind == ENGINE:
             message = f"{ENGINE!r} is the name of the entries about a log itself; accepted: another kind"
@@ -97,7 +97,8 @@ class AggregateType:
             message = f"{kind}: commands to {name!r}; the machines are {', '.join(self.machines)}"
             raise ValueError(message)
         self._rules: Final = {name: tuple(each for each in self.rules if each.on == name) for name in self.machines}
-        self._named: Final = {f"{each.on}.{each.name}": each for each in self.rules}
+        # A log names the rules of an outcome.
+        self._named: Final = _by_name(f"{kind}: rule", ((f"{each.on}.{each.name}", each) for each in self.rules))
         self._readable: Final = {name: {*each.events, *_OF_ALL_MACHINES} for name, each in self.machines.items()}
         self._triggered: Final[dict[_Trigger, tuple[Rule, ...]]] = {}
 

@@ -1,10 +1,10 @@
 """A long-lived, trigger-driven process with a restart policy: eight states, nineteen edges (document 002).
 
 The document's interface names a target state, so an edge is written ``move(source, target)``. All other inputs of a
-process (a trigger, a failed run, a timer) use the same nineteen edges or leave the state as it is; no row adds one. The
-edge from FAILED to STOPPING, a hint of the diagram, is in the profile ``process-promptise-1.5`` (C3). Where diagram and
-table disagree, the table holds (C4, C5). The profiles ``by_hand`` have no timers and no activities: there only requests
-move the process, as in the document's own interface.
+process (a trigger, a failed run, a timer) use the same nineteen edges, or leave the state as it is. No row adds an
+edge. The edge from FAILED to STOPPING, a hint of the diagram, is in the profile ``process-promptise-1.5`` (C3). Where
+diagram and table disagree, the table holds (C4, C5). The profiles ``by_hand`` have no timers and no activities: there
+only requests move the process, as in the document's own interface.
 
 The theory, in four parts.
 

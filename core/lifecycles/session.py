@@ -2,7 +2,8 @@
 
 The table is the document's, line by line: thirteen lines from a state, two from any. ``CoolingDown or Stopped`` in the
 document is two rows here, and the first has the threshold as its guard. The document's one line for OperatorStop is two
-rows here, because its side effect depends on the state.
+rows here, because its side effect depends on the state. A worker of a fleet runs a profile of it with more rows:
+``session_profiles.supervised``.
 
 The theory, in three parts.
 

@@ -1,9 +1,9 @@
 """Part of the profile ``session-supervised``: a limit of the agent's account is no error.
 
-A session may end because its account may not be used for some time (``Limited``), or show such a limit while it runs
-(``LimitReached``): some programs wait silently then. A session that shows one is interrupted. No error is counted in
-either case, and the agent goes on to its next prompt. The fleet decides when that begins. An agent without an account
-cannot wait for one: a limit is an error of its session like any other.
+A session may end because its account may not be used for some time (``Limited``). It may also show such a limit while
+it runs (``LimitReached``), since some programs wait silently then. A session that shows one is interrupted. No error is
+counted in either case, and the agent goes on to its next prompt. The fleet decides when that begins. An agent without
+an account cannot wait for one: a limit is an error of its session like any other.
 """
 
 from typing import Any, ClassVar, Final

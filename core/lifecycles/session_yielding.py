@@ -1,7 +1,7 @@
 """Part of the profile ``session-supervised``: an interrupted session may have more, or less, time than its grace.
 
-A preempted session has the time that comes with the request (document 000: a deadline). It is asked to end, has that
-time to reach a point where it can stop, and is killed at the end of the time; that is no error.
+A preempted session has the time that comes with the request (document 000: a deadline). It is asked to end, and has
+that time to reach a point where it can stop. At the end of the time it is killed. That is no error.
 """
 
 from typing import Any, ClassVar, Final, Never

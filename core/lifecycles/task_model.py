@@ -295,7 +295,7 @@ class Brief(msgspec.Struct, frozen=True):
 
     ``failure`` is the reason of an earlier failed attempt; ``kept`` is the claim whose state is continued (D28).
     ``needs_approval``: a person has to agree before the merge. ``stage`` is where to begin. If only the merge is left,
-    or only the verification of kept work, ``result`` is the claim under whose number the work is kept, as the commit
+    or only the verification of kept work, ``result`` is a claim. The work is kept under its number, as the commit
     ``collected``. ``share`` is the limit of the cost of its sessions; 0 is no limit. ``orphaned`` is the result if its
     session dies. ``timeout_ms`` is the time limit of a session, if it is estimated from other tasks, and 0 otherwise.
     ``token`` proves the claim in a session's reports. ``on_nothing`` is the result if nothing is changed and no command

@@ -1,8 +1,8 @@
 """The document's seven visual states of an agent, derived for a screen and never stored.
 
-A status word of either vocabulary is understood, in any case (E30): the four words of the agent's own lifecycle, and
-those of tasks and process monitors. An agent whose task is closed or orphaned is gone. An agent is not at work if its
-task is planned, is blocked, or waits for a person or for its subtasks. The decision, in this order:
+A status word of either vocabulary is understood, in any case (E30). One has the four words of the agent's own
+lifecycle, the other those of tasks and process monitors. An agent whose task is closed or orphaned is gone. An agent is
+not at work if its task is planned, is blocked, or waits for a person or for its subtasks. The decision, in this order:
 
 1. a word for the end is DEAD, a word for waiting is IDLE;
 2. a word for launching is SPAWNING until the launch has taken *longer* than the spawn timeout, then DEAD, with or

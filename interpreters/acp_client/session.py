@@ -1,7 +1,7 @@
 """One session: start the agent program, open its conversation, prompt it, and see the end of its turn.
 
 SIGTERM cancels the turn, so that the agent can end its tools and save the conversation. SIGINT is a nudge for a silent
-session: it cancels the turn, and a new turn of the same conversation goes on.
+session: it cancels the turn, unless the agent waits for an operator, and a new turn of the same conversation goes on.
 
 A message in the inbox is another prompt of the same conversation. It waits for the end of the turn; an urgent one
 cancels the turn, unless the agent waits for an operator. The session is over when its last turn has left no message.
@@ -272,6 +272,9 @@ class Session:
         self._cancel()
 
     def _nudge(self) -> None:
+        """Cancel the turn, unless the agent waits for an operator: it is not silent then."""
+        if self._listener.is_asking:
+            return
         self._is_nudged = True
         self._cancel()
 

@@ -1,6 +1,6 @@
 """Any program that speaks the Agent Client Protocol (ACP), through the client of lifefold (``acp_client``).
 
-The client runs between the shim and the program, and prints a line of JSON for each fact; its key ``acp`` is the kind
+The client runs between the shim and the program, and prints a line of JSON for each fact. Its key ``acp`` is the kind
 of the line. So this adapter reads the client's lines, and no message of the protocol.
 
 *Costs.* The protocol has the cost of the whole conversation in money, and the tokens of one turn. Tokens of earlier

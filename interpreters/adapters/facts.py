@@ -1,7 +1,7 @@
 """The facts that an adapter reads off the output of an agent: the same for every agent program.
 
-A fact says what the agent has printed, not what follows from it; rules of the core decide about that. All texts are
-bounded and have no control characters. Money is in millionths of a US dollar, time in milliseconds of the epoch.
+A fact is something that the agent has printed. The consequences are decided by rules of the core. All texts are bounded
+and have no control characters. Money is in millionths of a US dollar, time in milliseconds of the epoch.
 """
 
 from enum import StrEnum

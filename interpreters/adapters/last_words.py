@@ -102,8 +102,8 @@ _SENTENCES: Final = ("result", "errors", "error", "message", "data", "detail", "
 def _sentence(found: object, depth: int = 0) -> str:
     if isinstance(found, str):
         return found.strip()
-    if depth > DEEPEST:
-        return ""
+    if depth > DEEPEST or not isinstance(found, dict | list):
+        return ""  # a key that is missing is None, and leads nowhere
     listed = reversed(_as_list(found))
     table = cast("dict[str, object]", found) if isinstance(found, dict) else {}
     inner = (*listed, *map(table.get, _SENTENCES))

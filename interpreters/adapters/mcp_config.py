@@ -18,7 +18,7 @@ VARIABLES: Final = ("LIFEFOLD_AGENT", "LIFEFOLD_TASK", "LIFEFOLD_TOKEN", "LIFEFO
 def mcp_config(command: Sequence[str], variables: Sequence[str] = VARIABLES) -> str:
     """Return the JSON of ``--mcp-config``: a server that ``command`` starts, such as ``("lifefold",)``.
 
-    The variables are named and not written out, as ``${NAME:-}``: the agent program replaces them from its own
+    The variables are named and not written out, as ``${NAME:-}``. The agent program replaces them from its own
     environment, so no argument of a process has the token. ``alwaysLoad``: Claude Code offers the tools to the model at
     once. Otherwise the model would have to search for them, and would not know that it can ask an operator.
     """

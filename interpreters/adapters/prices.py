@@ -1,7 +1,7 @@
 """Prices of models: tokens that an agent program reports become money. Pure.
 
-A price is linear in each kind of token. So the price of a total is the sum of the prices of its parts, and the total of
-a conversation never costs less than it did before.
+A price is linear in each kind of token. So the price of a total is the sum of the prices of its parts. The total of a
+conversation never costs less than before.
 """
 
 from collections.abc import Mapping

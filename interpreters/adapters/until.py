@@ -19,7 +19,7 @@ EARLIEST_MS: Final = 86_400_000
 """A limit may have ended a day ago at most; the output may be read late."""
 
 JUST_OVER: Final = timedelta(minutes=10)
-"""A time of day that passed within this time is the one that was meant, and not that of the next day."""
+"""A time of day that has passed by at most this much is of today, not of the next day."""
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _SECONDS_OF_EPOCH: Final = 100_000_000_000

@@ -1,4 +1,4 @@
-"""Certificates: what a check has proven, of which code, within which bounds, and whether that is current.
+"""Certificates: the results of checks, each with its code and its bounds. One of changed code is stale.
 
 A certificate names every module of the target, each with a digest of its syntax tree. It has one digest of the
 checker's code and the versions of the libraries. While these and the configuration are unchanged, another search would

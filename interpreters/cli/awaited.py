@@ -1,7 +1,7 @@
 """Lines for the operator: decisions that the fleet waits for, each with its command, and failures."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from lifefold.interpreters.cli.promotion import agent_to_promote
 from lifefold.interpreters.cli.wording import age, as_typed, by_number, clock_time, moment
 from lifefold.interpreters.explain import pending
 from lifefold.interpreters.explain.pending import Awaited, Waiting
+from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated, in_brackets
 from lifefold.interpreters.fleet_runner.blocked_merges import Wait
 from lifefold.interpreters.fleet_runner.quarantines import Quarantine
@@ -112,6 +113,14 @@ def fallen(stopped_by: Mapping[str, str]) -> Iterator[str]:
     """Yield a line for each agent that its errors have stopped: how many, and the last one."""
     for name in sorted(stopped_by, key=by_number):
         yield plain(f"{name} has stopped: {' '.join(stopped_by[name].split())}".encode())
+
+
+def stuck(agents: Iterable[AgentStatus], now_ms: int) -> Iterator[str]:
+    """Yield a line for each agent whose session the stall detector has warned of, and which is not given up yet."""
+    for each in sorted(agents, key=lambda agent: by_number(agent.name)):
+        if each.silent_since_ms:
+            silent = age(now_ms - each.silent_since_ms)
+            yield f"{each.name} is stuck: its session at {each.task} has shown no progress for {silent}"
 
 
 def _paused(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str) -> Iterator[Line]:

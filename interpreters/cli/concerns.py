@@ -1,4 +1,4 @@
-"""What needs an operator, as lines that fit a terminal: what waits for a decision, and what has failed for good."""
+"""The concerns of an operator, as lines that fit a terminal: waiting decisions, and final failures."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final

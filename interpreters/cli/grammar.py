@@ -4,8 +4,9 @@ This module imports only the argument parser of the standard library, so that ``
 """
 
 import argparse
+from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lifefold.interpreters.cli.grammar_of_desk import add_reading
 from lifefold.interpreters.cli.grammar_of_examples import illustrate
@@ -40,6 +41,13 @@ class _Parser(argparse.ArgumentParser):
         is_missing = message.endswith("required: FLEET.toml")
         super().error(f"{message}; {_fleet_files()}" if is_missing else message)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Refuse unknown arguments with the usage of this command, not with that of the whole program."""
+        found, more = super().parse_known_args(args, namespace)
+        if more:
+            self.error(f"unrecognized arguments: {' '.join(more)}")
+        return found, more
+
 
 def _fleet_files() -> str:
     """Return which fleet files are in this folder, by their names, or the command that writes one."""
@@ -47,8 +55,9 @@ def _fleet_files() -> str:
     return f"here: {', '.join(found[:5])}" if found else "lifefold init writes one"
 
 
+@cache
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
+    """Return the parser of the whole command line; a process makes it once, and parsing does not change it."""
     top = _Parser(
         prog="lifefold",
         description="Run fleets of AI agents whose every lifecycle is a fold: (state, event) -> (state, effects).",
@@ -145,9 +154,9 @@ def _add_desk(commands: Commands) -> None:
     )
     serve.add_argument(
         "logs",
-        metavar="LOG",
+        metavar="LOG|REPORT",
         nargs="*",
-        help="the logs (default: those of all fleets of this machine)",
+        help="logs, and reports that check or simulate has printed with --json (default: all fleets of this machine)",
     )
     serve.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
     serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="the address (default: 127.0.0.1)")

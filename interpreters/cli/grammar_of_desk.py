@@ -70,11 +70,13 @@ def _add_diff(commands: Commands) -> None:
     diff.add_argument("--tool", metavar="COMMAND", help="run a program on two folders with the changed files")
     diff.add_argument("--json", action="store_true", help="print JSON")
     log_option(diff)
+    at_option(diff)
     add_examples(
         diff,
         ("diff notes", "what approve would merge, or what was merged, or what is there now"),
         ("diff notes --stat", "the changed files"),
         ("diff notes --since 1", "what has changed since attempt 1, which was rejected"),
+        ("diff notes --at 120", "as it was after entry 120"),
         ("diff notes --verification", "with the output of its verification"),
         ("diff notes --tool meld", "in a program that compares two folders"),
         ("diff notes > notes.patch", "a patch for git apply"),

@@ -32,7 +32,11 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("upgrade .lifefold/fleet.db --dry-run", "what a start with this version would mean"),
         ("upgrade oven:system oven.db", "the log of a program of your own"),
     ),
-    "serve": (("serve", "all fleets of this machine"), ("serve --port 9000", "at another port")),
+    "serve": (
+        ("serve", "all fleets of this machine"),
+        ("serve --port 9000", "at another port"),
+        ("serve report.json", "the counterexamples of lifefold check TARGET --json > report.json, step by step"),
+    ),
     "status": (("status", "the agents"), ("status --json", "for a program")),
     "tasks": (("tasks", "the tasks"), ("tasks --json", "for a program")),
     "log": (

@@ -1,4 +1,4 @@
-"""The grammar of the commands that change one task of a living fleet, and that remove a fleet that is over."""
+"""The grammar of the commands that change a task, and of the command that removes an ended fleet."""
 
 from lifefold.interpreters.cli.grammar_parts import Commands, add_command, answers_option, log_option
 

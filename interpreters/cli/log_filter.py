@@ -1,7 +1,8 @@
 """The choice of transitions for ``lifefold log``: by task, by agent, and by time.
 
-A transition concerns a task if it is of the task, of its budget, of its worker slot, or of its worker while the task is
-assigned. It concerns an agent if it is of its worker, of its entities on the board, or of its tasks.
+A transition concerns a task if it is of the task, of its budget or of its worker slot. While the task is assigned,
+those of its worker concern it too. It concerns an agent if it is of its worker, of its entities on the board, or of its
+tasks.
 """
 
 from collections.abc import Collection, Iterator, Mapping

@@ -178,17 +178,24 @@ def fold(store: SqliteStore) -> Ledger:
 
 def fold_with_account(store: SqliteStore) -> tuple[Ledger, Account]:
     """Fold a log, and its account. Raises ``BadInput`` as ``fold`` does."""
-    ledger = Ledger(system)
-    loaded = _loaded(store, ledger)
-    account = Account.restored(loaded)
-    if account is None:
-        ledger, account = Ledger(system), Account()
-        further = decisions(store, ledger)
-    else:
-        further = _further(loaded, ledger)
+    ledger, account, further = begun(store)
     for decision in further:
         account.observe(decision.entry.stream, decision.reaction)
     return ledger, account
+
+
+def begun(store: SqliteStore) -> tuple[Ledger, Account, Iterator[Decision]]:
+    """Return the fold of the newest snapshot of a log, its account, and the decisions that are still to be folded.
+
+    Without a snapshot that has an account these are all. Raises ``BadInput`` as ``fold`` does.
+    """
+    ledger = Ledger(system)
+    loaded = _loaded(store, ledger)
+    account = Account.restored(loaded)
+    if account is not None:
+        return ledger, account, _further(loaded, ledger)
+    ledger = Ledger(system)
+    return ledger, Account(), decisions(store, ledger)
 
 
 def _loaded(store: SqliteStore, ledger: Ledger) -> Loaded:

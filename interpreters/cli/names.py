@@ -1,7 +1,7 @@
 """Typed names of tasks and agents; an error about an unknown name has similar names."""
 
 from collections.abc import Collection, Iterable, Iterator
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 from typing import Final
 
 from lifefold.interpreters.cli.errors import BadInput
@@ -11,6 +11,9 @@ MOST_NAMES: Final = 5
 
 MOST_LIKE: Final = 3
 """The most similar names that an error suggests."""
+
+LIKENESS: Final = 0.6
+"""The least similarity of a suggested name, from 0 to 1."""
 
 
 class UnknownName(BadInput):
@@ -50,6 +53,11 @@ def known(name: str, names: Collection[str]) -> str:
 
 
 def like(name: str, names: Collection[str]) -> list[str]:
-    """Return the most similar names, the nearest first, ignoring case."""
-    similar = get_close_matches(name.casefold(), {each.casefold() for each in names}, n=MOST_LIKE)
-    return [each for word in similar for each in names if each.casefold() == word]
+    """Return the most similar names, the nearest first, ignoring case; equally near ones in their order."""
+    matcher = SequenceMatcher(b=name.casefold())
+    scored = []
+    for each in names:
+        matcher.set_seq1(each.casefold())
+        scored.append((matcher.ratio(), each))
+    similar = sorted((each for each in scored if each[0] >= LIKENESS), key=lambda each: -each[0])
+    return [each for _, each in similar[:MOST_LIKE]]

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Final
 
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.fleet_file.units import parse_duration_ms
 from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.units import parse_duration_ms
 
 TIME_FORM: Final = "a time, as 2026-11-20T09:30 (local, unless it says its zone)"
 

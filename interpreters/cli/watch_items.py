@@ -115,7 +115,7 @@ def _more_tasks(_of: Waiting, _name: str) -> Item:
 
 
 def _budget(of: Waiting, _name: str) -> Item:
-    """Return a spent budget; what is typed is the amount by which it is raised, after the least that helps."""
+    """Return a spent budget. The operator types the amount to add; the least that helps is shown."""
     *words, least = shlex.split(of.command)
     option = words[-1].removeprefix("--add-")
     ask = Key("b", "raise", tuple(words), f"raise by how many {option} (at least {least})", takes_text=True)

@@ -1,13 +1,13 @@
 """What a picture of a fleet is drawn of: a runner in this process, or a log that another process writes."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 from lifefold.core.fleet import system
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli import logs
-from lifefold.interpreters.engine import Ledger, Observer
+from lifefold.interpreters.engine import Decision, Ledger, Observer
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.fleet_runner import Runner, quarantines
 from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
@@ -109,14 +109,14 @@ class OfRunner:
 class Followed:
     """The fleet of a log that another process writes; ``look`` reads on."""
 
-    def __init__(self, store: SqliteStore) -> None:
-        """Begin before the first entry."""
+    def __init__(self, store: SqliteStore, ledger: Ledger | None = None) -> None:
+        """Begin before the first entry, or with what is folded already."""
         self.leaving: Final = 0
         self.store: Final = store
         self.folder: Final = FleetFolder(store.path)
         self.observers: Final[list[Observer]] = []
         self.name: Final = store.meta("fleet") or ""
-        self._ledger: Final = Ledger(system)
+        self._ledger: Final = ledger or Ledger(system)
 
     @property
     def aggregates(self) -> Mapping[str, Aggregate]:
@@ -130,8 +130,12 @@ class Followed:
 
     def look(self) -> bool:
         """Read on, and return whether there was anything new."""
+        return self.take(logs.decisions(self.store, self._ledger))
+
+    def take(self, decisions: Iterable[Decision]) -> bool:
+        """Tell the observers of decisions, and return whether there were any."""
         is_new = False
-        for decision in logs.decisions(self.store, self._ledger):
+        for decision in decisions:
             is_new = True
             for observe in self.observers:
                 observe(decision.entry.stream, decision.reaction)

@@ -1,8 +1,7 @@
 """The *configurations* of a system, and the nearest states that together show all of them.
 
-A configuration is a fact about one entity of an aggregate: its state; an activity that runs in it, with its progress;
-a type of event that it postpones. A state of the system *shows* its configurations. Counters and other data are left
-out.
+A configuration is a fact about one entity of an aggregate. It is a state, a running activity with its progress, or the
+type of a postponed event. A state of the system *shows* its configurations. Counters and other data are left out.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -5,8 +5,8 @@ entity ``RunnerRecovered``, which sets the timers and attends the running activi
 record, and delivers messages without a receipt, as the engine does.
 
 Decisions and possible inputs come from the aggregates (see ``decisions``), as far as this runner has started their
-handlers: no report without a handler, no end without ``End``. The effects of an aggregate are performed in order, the
-messages between two aggregates arrive in order, and decisions are persisted in order, several at once.
+handlers. There is no report without a handler, and no end without ``End``. The effects of an aggregate are performed in
+order, the messages between two aggregates arrive in order, and decisions are persisted in order, several at once.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,11 @@
 """The changes that the work at a task makes: which two states are compared, and their difference.
 
-The states come from the log where it has them: the merge commit of a closed task, the parked commit of a task that
-waits for its approval. Otherwise they come from git, for the latest claim with work: the agent's worktree with its
+The states come from the log where it has them. A closed task has a merge commit, and a task that waits for its approval
+has a parked commit. Otherwise they come from git, for the latest claim with work. That is the agent's worktree with its
 uncommitted files, the salvage of a worktree, or the branch of the claim.
+
+The past of a log has the commits that it names, and the work of the claims that had ended. Of a claim that went on
+then, git has the commits up to that time. Files that were not committed by then are not known.
 
 Nothing in the repository or in a worktree changes. A worktree is compared through a copy of its index, in which new
 files are named.
@@ -64,6 +67,13 @@ class Changes(msgspec.Struct, frozen=True):
     paths: tuple[str, ...] = ()
 
 
+class Then(msgspec.Struct, frozen=True):
+    """A past moment: its time in Unix milliseconds, and the claims of a task that went on then."""
+
+    at_ms: int
+    claims: frozenset[int] = frozenset()
+
+
 class NoChangesError(Exception):
     """There is no work to compare; the message says why."""
 
@@ -82,19 +92,22 @@ class Repository:
         self._fleet: Final = store.meta("fleet") or ""
         self._target: Final = store.meta("branch") or ""
 
-    async def changes(self, of: FleetTask) -> Changes:
-        """Return what is compared for a task. Raises ``NoChangesError`` if there is nothing, or git cannot read it."""
+    async def changes(self, of: FleetTask, then: Then | None = None) -> Changes:
+        """Return what is compared for a task, now or at a past moment, whose record ``of`` is.
+
+        Raises ``NoChangesError`` if there is nothing, or git cannot read it.
+        """
         try:
             found = await self._merged(of) or await self._parked(of)
             for epoch in range(of.epoch, 0, -1):
-                found = found or await self._of_claim(Claim(self._fleet, of.id, epoch))
+                found = found or await self._of_claim(Claim(self._fleet, of.id, epoch), then)
         except (GitError, WorkplaceError, OSError) as error:
             raise NoChangesError(f"git cannot read the work at {of.id}: {error}") from error
         if found is None:
-            raise NoChangesError(_nothing(of))
+            raise NoChangesError(_uncommitted(of.id) if then is not None and then.claims else _nothing(of))
         return found
 
-    async def of_attempt(self, of: FleetTask, attempt: int, claims: Sequence[int]) -> Changes:
+    async def of_attempt(self, of: FleetTask, attempt: int, claims: Sequence[int], then: Then | None = None) -> Changes:
         """Return the work of one attempt at a task, of which ``claims`` has the claims, the last one first.
 
         Raises ``NoChangesError`` if nothing is left of it, or git cannot read it.
@@ -102,9 +115,11 @@ class Repository:
         found: Changes | None = None
         try:
             for epoch in claims:
-                found = found or await self._of_claim(Claim(self._fleet, of.id, epoch))
+                found = found or await self._of_claim(Claim(self._fleet, of.id, epoch), then)
         except (GitError, WorkplaceError, OSError) as error:
             raise NoChangesError(f"git cannot read attempt {attempt} at {of.id}: {error}") from error
+        if found is None and then is not None and then.claims.intersection(claims):
+            raise NoChangesError(_uncommitted(of.id))
         if found is None:
             raise NoChangesError(
                 f"no work of attempt {attempt} at {of.id} is left: neither in a worktree nor on a branch"
@@ -198,11 +213,13 @@ class Repository:
         said = f"{of.id} {waits}: commit {head[:SHORT]} of {_short(claim)} against its base {base[:SHORT]}{nothing}"
         return Changes(of.id, of.result, "parked", said, base, head, _short(claim))
 
-    async def _of_claim(self, claim: Claim) -> Changes | None:
+    async def _of_claim(self, claim: Claim, then: Then | None) -> Changes | None:
         """Return the latest work of a claim, if it has any: in a worktree, as salvage, or on its branch."""
         base = await self._git.commit_at(claim.base)
         if not base:
             return None
+        if then is not None and claim.epoch in then.claims:
+            return await self._committed(claim, base, then.at_ms)
         about, against = f"claim {claim.epoch} of {claim.task}", f"against its base {base[:SHORT]}"
         worktree = await self._worktree(claim)
         if worktree is not None:
@@ -221,6 +238,17 @@ class Repository:
                     head,
                     _short(claim),
                 )
+        return None
+
+    async def _committed(self, claim: Claim, base: str, at_ms: int) -> Changes | None:
+        """Return what a claim had committed by a time, in Unix milliseconds; None if that was nothing."""
+        for reference in filter(None, (await self._salvage(claim), claim.branch)):
+            if await self._git.commit_at(reference):
+                query = ("rev-list", "-1", f"--min-age={at_ms // 1_000}", f"{base}..{reference}")
+                if head := (await self._git.run(*query)).text.strip():
+                    said = f"claim {claim.epoch} of {claim.task}: its last commit by then, {head[:SHORT]}"
+                    against = f"against its base {base[:SHORT]}; files that were not committed by then are not known"
+                    return Changes(claim.task, claim.epoch, "branch", f"{said}, {against}", base, head, _short(claim))
         return None
 
     async def _worktree(self, claim: Claim) -> Path | None:
@@ -299,6 +327,13 @@ def _nothing(of: FleetTask) -> str:
     if not of.epoch:
         return f"no agent has begun {of.id} yet; it is {of.state}"
     return f"{of.id} is {of.state}, and no work of it is left: neither in a worktree nor on a branch"
+
+
+def _uncommitted(task: str) -> str:
+    return (
+        f"the claim of {task} went on at this moment, and had committed nothing:"
+        " the past does not have the files of a worktree"
+    )
 
 
 def visible(text: str) -> str:

@@ -6,9 +6,9 @@ from typing import Final
 import msgspec
 
 from lifefold.core.fleet.board.fleet_task import FleetTask
-from lifefold.interpreters.desk.changes import Changes, Repository
+from lifefold.interpreters.desk.changes import Changes, Repository, Then
 from lifefold.interpreters.desk.session_output import secrets_of_log
-from lifefold.interpreters.desk.verifications import Verification, verifications
+from lifefold.interpreters.desk.verifications import Verification, begun_by, verifications
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.store import SqliteStore
 
@@ -27,12 +27,13 @@ class Difference(msgspec.Struct, frozen=True):
 class Attempts(msgspec.Struct, frozen=True):
     """Which work at a task is compared, and with what: 0 is its present work, and its base.
 
-    ``claims`` has the claims of both attempts, each the last one first.
+    ``claims`` has the claims of both attempts, each the last one first. With ``then`` it is the work of that moment.
     """
 
     attempt: int = 0
     since: int = 0
     claims: Mapping[int, Sequence[int]] = {}
+    then: Then | None = None
 
 
 PRESENT: Final = Attempts()
@@ -42,12 +43,12 @@ PRESENT: Final = Attempts()
 async def compared(repository: Repository, task: FleetTask, of: Attempts = PRESENT) -> Changes:
     """Return what is compared. Raises ``NoChangesError``."""
     if of.attempt:
-        changes = await repository.of_attempt(task, of.attempt, of.claims.get(of.attempt, ()))
+        changes = await repository.of_attempt(task, of.attempt, of.claims.get(of.attempt, ()), of.then)
     else:
-        changes = await repository.changes(task)
+        changes = await repository.changes(task, of.then)
     if not of.since:
         return changes
-    before = await repository.of_attempt(task, of.since, of.claims.get(of.since, ()))
+    before = await repository.of_attempt(task, of.since, of.claims.get(of.since, ()), of.then)
     return await repository.since(changes, of.since, before)
 
 
@@ -61,8 +62,9 @@ async def patch(
 
 
 async def verified(store: SqliteStore, task: FleetTask, changes: Changes) -> tuple[Verification, ...]:
-    """Return the verification of the compared work."""
-    return await verifications(FleetFolder(store.path), task.id, changes.claim, secrets_of_log(store))
+    """Return the verification of the compared work, as far as it had come at the moment of the log."""
+    found = await verifications(FleetFolder(store.path), task.id, changes.claim, secrets_of_log(store))
+    return found if store.past is None else begun_by(found, store.past[1])
 
 
 async def difference(

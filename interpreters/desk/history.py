@@ -1,15 +1,18 @@
 """The claims and the sessions of a fleet, folded over the transitions of its log."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.system import board, worker
+from lifefold.core.fleet.worker import turns
 from lifefold.core.kernel import Reaction, Refusal, Transition, replace
 from lifefold.core.lifecycles import approval, session, task
+from lifefold.core.lifecycles.session import Usage
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
+from lifefold.interpreters.explain.spending import Spending, charged, spend
 
 TASK: Final = "task:"
 """The prefix of a task's entity on the board."""
@@ -25,8 +28,9 @@ REJECTED: Final = "rejected"
 class SessionRecord(msgspec.Struct, frozen=True):
     """A session of an agent: ``number`` counts the sessions of the agent, and names the folder of its files.
 
-    ``claim`` is the number of the task's claim. Times are Unix milliseconds; ``ended_ms`` is 0 until the end is known.
-    ``outcome`` is one word, ``reason`` a sentence or empty.
+    ``claim`` is the number of the task's claim, and ``turn`` that of the agent's turn, 0 without turns. Times are Unix
+    milliseconds; ``ended_ms`` is 0 until the end is known. ``outcome`` is one word, ``reason`` a sentence or empty.
+    ``cost`` is what it has reported; a session reports at its end.
     """
 
     agent: str
@@ -37,6 +41,8 @@ class SessionRecord(msgspec.Struct, frozen=True):
     ended_ms: int = 0
     outcome: str = RUNNING
     reason: str = ""
+    cost: Usage = Usage()
+    turn: int = 0
 
     @property
     def name(self) -> str:
@@ -93,9 +99,20 @@ class Claims:
             claims.append((seq, replace(last, ended_ms=transition.at_ms, outcome=outcome, reason=reason)))
 
 
+def _turn(reaction: Reaction) -> int:
+    """Return the number of the turn of a worker; 0 for one without turns."""
+    entity = reaction.aggregate.entities.get(turns.REF)
+    return 0 if entity is None else entity.record.number
+
+
 def attempt_of(claims: Sequence[ClaimRecord], claim: int) -> int:
     """Return which attempt a claim is; a claim that only verifies or merges belongs to the one before."""
     return sum(not each.handed for each in claims if each.number <= claim)
+
+
+def open_claims(claims: Iterable[ClaimRecord]) -> frozenset[int]:
+    """Return the numbers of the claims that go on."""
+    return frozenset(each.number for each in claims if not each.ended_ms)
 
 
 def claims_of_attempt(claims: Sequence[ClaimRecord], attempt: int) -> tuple[int, ...]:
@@ -103,28 +120,75 @@ def claims_of_attempt(claims: Sequence[ClaimRecord], attempt: int) -> tuple[int,
     return tuple(each.number for each in claims if attempt_of(claims, each.number) == attempt)[::-1]
 
 
+class Sessions:
+    """The sessions of all agents, up to any position of the log. One thread adds; any thread reads."""
+
+    def __init__(self) -> None:
+        """Begin without sessions."""
+        self._found: Final[dict[str, list[tuple[int, SessionRecord]]]] = {}
+        """By agent the sessions as they became, each with the position of the entry that made it so."""
+        self._begun: Final[list[tuple[str, int]]] = []
+        """The agent of each session, and its number, in the order of their beginnings."""
+        self._spending = Spending()
+
+    def observe(self, aggregate: str, reaction: Reaction, seq: int = 0) -> None:
+        """Add the transitions of the entry at a position."""
+        kind, _, agent = aggregate.partition("/")
+        for transition in reaction.transitions if kind == worker.KIND else ():
+            self._charge(agent, aggregate, transition, seq)
+            if transition.machine == session.machine.name:
+                self._note(agent, transition, reaction, seq)
+
+    def of(self, agent: str, until: int | None = None) -> tuple[SessionRecord, ...]:
+        """Return the sessions of an agent as they were at a position, or are now, the first one first."""
+        found = tuple(self._found.get(agent, ()))
+        return tuple({each.number: each for seq, each in found if until is None or seq <= until}.values())
+
+    def every(self) -> tuple[SessionRecord, ...]:
+        """Return the sessions of all agents in the order of their beginnings."""
+        found = {(each.agent, each.number): each for agent in self._found for each in self.of(agent)}
+        return tuple(found[begun] for begun in self._begun)
+
+    def _note(self, agent: str, transition: Transition, reaction: Reaction, seq: int) -> None:
+        record: session.Session = transition.after.record
+        found = self._found.setdefault(agent, [])
+        if transition.entered is session.State.SPAWNING:
+            brief: task.Brief = reaction.aggregate.record("assignment").brief
+            began = SessionRecord(agent, record.attempt, brief.task, brief.epoch, transition.at_ms)
+            found.append((seq, replace(began, turn=_turn(reaction))))
+            self._begun.append((agent, record.attempt))
+        elif found and transition.before is not None and transition.was.state in session.SESSION_LIVES:
+            last = found[-1][1]
+            if last.number == transition.was.attempt and record.state not in session.SESSION_LIVES:
+                word, reason = _end(transition)
+                found.append((seq, replace(last, ended_ms=transition.at_ms, outcome=word, reason=reason)))
+
+    def _charge(self, agent: str, aggregate: str, transition: Transition, seq: int) -> None:
+        """Add what a transition costs to the last session of the agent."""
+        cost = charged(self._spending, aggregate, transition)
+        self._spending = spend(self._spending, aggregate, transition)
+        if cost != Usage() and (found := self._found.get(agent)):
+            found.append((seq, replace(found[-1][1], cost=found[-1][1].cost.plus(cost))))
+
+
 class History:
     """The sessions of all agents, and the claims of all tasks; an observer of reactions."""
 
     def __init__(self) -> None:
         """Begin an empty history."""
-        self._sessions: Final[dict[tuple[str, int], SessionRecord]] = {}
+        self._sessions: Final = Sessions()
         self._claims: Final = Claims()
 
     def observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         """Add the transitions of one input."""
-        if not isinstance(outcome, Reaction):
-            return
-        self._claims.observe(aggregate, outcome)
-        kind, _, key = aggregate.partition("/")
-        for transition in outcome.transitions:
-            if kind == worker.KIND and transition.machine == session.machine.name:
-                self._note_session(key, transition, outcome)
+        if isinstance(outcome, Reaction):
+            self._claims.observe(aggregate, outcome)
+            self._sessions.observe(aggregate, outcome)
 
     def sessions(self, *, agent: str = "", task: str = "") -> tuple[SessionRecord, ...]:
         """Return the sessions of an agent, of a task, or of both, in the order of their beginnings."""
-        every = self._sessions.values()
-        return tuple(each for each in every if (not agent or each.agent == agent) and (not task or each.task == task))
+        every = self._sessions.of(agent) if agent else self._sessions.every()
+        return tuple(each for each in every if not task or each.task == task)
 
     def claims(self, name: str) -> tuple[ClaimRecord, ...]:
         """Return the claims of a task, the first one first."""
@@ -137,19 +201,6 @@ class History:
     def attempt(self, name: str, claim: int) -> int:
         """Return which attempt at a task a claim is; a claim that only verifies or merges belongs to the one before."""
         return attempt_of(self.claims(name), claim)
-
-    def _note_session(self, agent: str, transition: Transition, reaction: Reaction) -> None:
-        record: session.Session = transition.after.record
-        key = (agent, record.attempt)
-        if transition.entered is session.State.SPAWNING:
-            brief: task.Brief = reaction.aggregate.record("assignment").brief
-            self._sessions[key] = SessionRecord(agent, record.attempt, brief.task, brief.epoch, transition.at_ms)
-        elif transition.before is not None and transition.was.state in session.SESSION_LIVES:
-            known = self._sessions.get((agent, transition.was.attempt))
-            if known is not None and record.state not in session.SESSION_LIVES:
-                word, reason = _end(transition)
-                key = (agent, known.number)
-                self._sessions[key] = replace(known, ended_ms=transition.at_ms, outcome=word, reason=reason)
 
 
 _ENDS: Final = frozenset({task.State.CLOSED, task.State.CANCELLED, task.State.FAILED})

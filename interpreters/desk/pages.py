@@ -14,12 +14,12 @@ from lifefold.core.fleet.worker import desired_state, mailbox
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
-from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository
-from lifefold.interpreters.desk.history import ClaimRecord, SessionRecord
+from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository, Then
+from lifefold.interpreters.desk.history import ClaimRecord, SessionRecord, open_claims
 from lifefold.interpreters.desk.output_lines import OutputLine
 from lifefold.interpreters.desk.seen import Seen
 from lifefold.interpreters.desk.session_output import SessionOutput, secrets_of_log
-from lifefold.interpreters.desk.verifications import Verification, verifications
+from lifefold.interpreters.desk.verifications import Verification, begun_by, verifications
 from lifefold.interpreters.explain import questions, status, task_status, why
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
@@ -93,6 +93,7 @@ async def task_page(seen: Seen, name: str) -> TaskPage:
     secrets = secrets_of_log(seen.store)
     changes, no_changes = await _changes(seen, record)
     output, path = _last(seen, sessions, secrets)
+    checked = await verifications(seen.folder, name, record.epoch, secrets)
     return TaskPage(
         task=next(each for each in every if each.id == name),
         sentence=explained.sentence,
@@ -109,7 +110,7 @@ async def task_page(seen: Seen, name: str) -> TaskPage:
         worktree=(changes.worktree if changes else "") or _worktree(seen, record.owner),
         output=output,
         output_path=path,
-        verifications=await verifications(seen.folder, name, record.epoch, secrets),
+        verifications=checked if seen.is_now else begun_by(checked, seen.now_ms),
         onward=explained.onward,
         options=(*explained.options, *_to_look(name, sessions, changes)) if seen.is_now else (),
     )
@@ -162,10 +163,9 @@ def _looks(seen: Seen, agent: AgentStatus, evidence: Evidence | None) -> Looks |
 
 
 async def _changes(seen: Seen, record: FleetTask) -> tuple[Changes | None, str]:
-    if not seen.is_now:
-        return None, "the past of a log has no worktrees"
+    then = None if seen.is_now else Then(seen.now_ms, open_claims(seen.history.claims(record.id)))
     try:
-        return await Repository(seen.store).changes(record), ""
+        return await Repository(seen.store).changes(record, then), ""
     except NoChangesError as error:
         return None, str(error)
 

@@ -14,8 +14,9 @@ from lifefold.interpreters.desk.output_lines import OutputLine, OutputReader
 from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.follower import PIECE_BYTES
-from lifefold.interpreters.fleet_runner.redaction import Secrets, secrets_of
+from lifefold.interpreters.fleet_runner.redaction import Secrets
 from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start, status_of
+from lifefold.interpreters.fleet_runner.variables import secrets_of
 from lifefold.interpreters.processes import SessionError, SessionExit, is_alive, read_exit, read_order, read_start
 from lifefold.interpreters.processes.growing_output import GrowingOutput
 from lifefold.interpreters.store import SqliteStore

@@ -1,6 +1,7 @@
 """The verifications of a task's work: the commands of a claim, how each ended, and the end of its output."""
 
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -53,6 +54,17 @@ async def verifications(
         if found:
             return tuple([await _read(each, number, secrets) for each in found])
     return ()
+
+
+def begun_by(found: Iterable[Verification], at_ms: int) -> tuple[Verification, ...]:
+    """Return the commands that had begun by a time, in Unix milliseconds. One that ran then has no output yet."""
+    begun = (each for each in found if 0 < each.began_ms <= at_ms)
+    return tuple(
+        each
+        if 0 < each.ended_ms <= at_ms
+        else msgspec.structs.replace(each, ok=None, ended="ran then", ended_ms=0, output=())
+        for each in begun
+    )
 
 
 async def _read(record: Path, claim: int, secrets: Secrets) -> Verification:

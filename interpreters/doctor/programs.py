@@ -121,7 +121,7 @@ def _told(output: bytes, path: str) -> tuple[str, str]:
 
 
 def seen(login: Login, env: Mapping[str, str]) -> str:
-    """Return a login that can be seen: a variable that is set, or a file that is there; empty without one."""
+    """Return a visible login: a variable that is set, or an existing file; empty without one."""
     variable = login.variable_of({name for name, value in env.items() if value})
     if variable:
         return f"{variable} is set"

@@ -27,7 +27,7 @@ from lifefold.core.kernel import (
     System,
     replace,
 )
-from lifefold.core.kernel.codec import ForgottenEffect
+from lifefold.core.kernel.forgotten import ForgottenEffect
 from lifefold.core.kernel.shown import counted, shown
 from lifefold.core.kernel.snapshot import must_recover
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
@@ -44,7 +44,7 @@ from lifefold.interpreters.engine.seam import Undone, must_suit
 from lifefold.interpreters.engine.snapshots import SnapshotTaker, load
 from lifefold.interpreters.engine.timers import Timers
 from lifefold.interpreters.rules import rules_version
-from lifefold.interpreters.store import EventStore
+from lifefold.interpreters.store import EventStore, Snapshot
 
 BATCH_LIMIT: Final = 1_000
 """The largest number of inputs in one transaction."""
@@ -89,8 +89,11 @@ class Engine:
         clock: Clock | None = None,
         observer: Observer | None = None,
         on_error: OnError | None = None,
+        snapshot_every: int | None = None,
     ) -> None:
         """Connect the parts. ``on_error`` is the policy of handlers without a declared one.
+
+        A snapshot is due after ``snapshot_every`` entries; by default after ``snapshots.EVERY``.
 
         Raises ``MissingHandlersError`` if the interpreter lacks a handler that the system needs.
         """
@@ -116,7 +119,7 @@ class Engine:
         self._unrecovered: Final[set[str]] = set()
         self._queues: Final[dict[str, EffectQueue]] = {}
         self._performed: dict[str, int] = {}
-        self._snapshots: Final = SnapshotTaker(self.ledger, store)
+        self._snapshots: Final = SnapshotTaker(self.ledger, store, snapshot_every)
         self._tasks: TaskGroup | None = None
 
     def __repr__(self) -> str:
@@ -300,8 +303,9 @@ class Engine:
                 self._arrived = anyio.Event()
                 await self._arrived.wait()
             batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), BATCH_LIMIT))]
-            await self._writer.know(batch)
-            snapshot = self._snapshots.taken(self._is_quiet, self.failures.of_running)
+            if any(given.envelope.key for given in batch):
+                await self._writer.know(batch)
+            snapshot = self._snapshot() if self._snapshots.is_due else None
             for given, decision in await self._writer.commit(batch, self._take_performed(), snapshot):
                 self._release(given, decision)
 
@@ -350,6 +354,9 @@ class Engine:
                 self._queue(name).put(requested, context)
             self._owed.clear()
 
+    def _snapshot(self) -> Snapshot | None:
+        return self._snapshots.taken(self._is_quiet, self.failures.of_running)
+
     def _is_quiet(self, aggregate: str) -> bool:
         """Tell whether all effects of an aggregate are performed: its snapshot then has no effects to remember."""
         queue = self._queues.get(aggregate)
@@ -381,7 +388,7 @@ class Engine:
             queue.wait_no_more()
         for queue in self._queues.values():
             await queue.empty()
-        snapshot = self._snapshots.taken(self._is_quiet, self.failures.of_running, at_end=True)
+        snapshot = self._snapshot() if self._snapshots.is_due_at_end else None
         await self._writer.commit((), self._take_performed(), snapshot)
 
     async def _watch_commands(self) -> None:

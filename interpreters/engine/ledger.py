@@ -204,8 +204,7 @@ class Ledger:
         try:
             reaction = self._outcomes.applied(of, before, envelope, entry.outcome)
         except UnreadableEntry as error:
-            message = f"{_where(entry)}: {error}"
-            raise LogMismatchError(message) from error
+            raise _unreadable(entry, error) from error
         self._take(entry, reaction.aggregate)
         return Decision(envelope, entry, reaction)
 
@@ -230,8 +229,7 @@ class Ledger:
         try:
             envelope = self.codec.decode(entry.stream, entry.envelope, is_past=True)
         except UnreadableEntry as error:
-            message = f"{_where(entry)}: {error}"
-            raise LogMismatchError(message) from error
+            raise _unreadable(entry, error) from error
         if (envelope.at_ms, envelope.key) != (entry.at_ms, entry.key):
             message = f"{_where(entry)}: its time or its key is not that of its input"
             raise LogMismatchError(message)
@@ -263,6 +261,11 @@ class Ledger:
 @lru_cache(maxsize=8)  # a process has many readers of the logs of one system, and a codec is slow to make
 def _codec_of(system: System) -> Codec:
     return Codec(system)
+
+
+def _unreadable(entry: Entry, error: UnreadableEntry) -> LogMismatchError:
+    by = f"; the rules {entry.rules} decided it, and a program that has them can read it" if entry.rules else ""
+    return LogMismatchError(f"{_where(entry)}: {error}{by}")
 
 
 def _where(entry: Entry) -> str:

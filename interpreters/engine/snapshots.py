@@ -1,8 +1,8 @@
 """Snapshots of a ledger: taken while an engine runs, and read at its start.
 
-An engine takes a snapshot when ``EVERY`` entries have been added, and at its end. It writes the parts that have changed
-since the last one, in the transaction of its next batch. So the cost follows the changes. A stream is left out while
-effects of it wait: its older parts stay, and its newer entries are folded at the next start.
+An engine takes a snapshot when so many entries have been added (``EVERY``), and at its end. It writes the parts that
+have changed since the last one, in the transaction of its next batch. So the cost follows the changes. A stream is left
+out while effects of it wait: its older parts stay, and its newer entries are folded at the next start.
 
 A snapshot that cannot be read, or is of other types, is dropped, and the log is folded from its first entry. Two
 samples compare it with the truth. The writer decodes every sixteenth part again before it writes it. Each start of a
@@ -116,14 +116,18 @@ async def _must_agree(ledger: Ledger, store: EventStore, kept: Aggregate) -> Non
 class SnapshotTaker:
     """Collects what has changed in a ledger since its last snapshot, and the messages that are not accepted yet."""
 
-    def __init__(self, ledger: Ledger, store: EventStore) -> None:
-        """Take snapshots of this ledger, for this store if it keeps them."""
+    def __init__(self, ledger: Ledger, store: EventStore, every: int | None = None) -> None:
+        """Take snapshots of this ledger after ``every`` entries, for this store if it keeps them."""
         self._ledger: Final = ledger
+        self._every: Final = EVERY if every is None else every
+        self._least: Final = min(self._every, LEAST)
         self._is_kept = isinstance(store, SnapshotStore)
         self._changed: Final[dict[str, set[str]]] = {}
         self._headed: Final[set[str]] = set()
         self._news = 0
         self._written = 0
+        self.is_due = False
+        """Whether enough entries have been added since the last snapshot for the next one."""
         self.notes: Callable[[Aggregate], bytes] | None = None
         """Returns what an observer has noted of an aggregate, which its snapshot keeps; nothing if it is empty."""
         self.untold: Final[dict[tuple[str, str, int], Tell]] = {}
@@ -147,6 +151,7 @@ class SnapshotTaker:
         if name == ENGINE:
             return
         self._news += 1
+        self.is_due = self._is_due()
         self._changed.setdefault(name, set()).update(reaction.changed)
         if type(envelope.event) is RunnerRecovered:
             self._changed[name].update(reaction.aggregate.entities.unarchived())
@@ -157,27 +162,26 @@ class SnapshotTaker:
         if envelope.sender:
             self.untold.pop((envelope.sender, name, envelope.ordinal), None)
 
+    @property
+    def is_due_at_end(self) -> bool:
+        """Whether an engine that ends is to take a snapshot."""
+        return self._is_kept and self._news >= self._least
+
     def taken(
-        self,
-        is_quiet: Callable[[str], bool],
-        failures: Callable[[Aggregate], Iterable[Envelope]],
-        *,
-        at_end: bool = False,
+        self, is_quiet: Callable[[str], bool], failures: Callable[[Aggregate], Iterable[Envelope]]
     ) -> Snapshot | None:
-        """Return the snapshot that is due now; None if none is.
+        """Return what has changed since the last snapshot; None if that cannot be written.
 
         ``is_quiet`` tells whether all effects of a stream are performed. ``failures`` returns the failed attempts of
         its running activities.
         """
-        if not self._is_kept or not (self._news >= LEAST if at_end else self._is_due()):
-            return None
         try:
             parts = list(self._changed_parts(is_quiet, failures))
         except (UnreadableEntry, TypeError) as error:
             _logger.warning("no snapshots are taken, and the next start folds more entries: %s", error)
-            self._is_kept = False
+            self._is_kept = self.is_due = False
             return None
-        self._news = 0
+        self._news, self.is_due = 0, False
         return Snapshot(form_of(self._ledger), parts)
 
     def _changed_parts(
@@ -204,8 +208,10 @@ class SnapshotTaker:
             raise UnreadableEntry(f"{aggregate.name}: {kept.ref} is read back as another value")
 
     def _is_due(self) -> bool:
+        if not self._is_kept or self._news < self._every:
+            return False
         aggregates = self._ledger.aggregates.values()
-        return self._news >= EVERY and self._news >= sum(len(each.entities) for each in aggregates) // 8
+        return self._news >= sum(len(each.entities) for each in aggregates) // 8
 
     def _parts(self, aggregate: Aggregate, refs: Iterable[str], failures: Iterable[Envelope]) -> Iterator[SnapshotPart]:
         snapshots, name = self._ledger.snapshots, aggregate.name

@@ -1,4 +1,4 @@
-"""What these rules make of a log: under which names it is read, what they cannot take, and what a start would record.
+"""The effect of these rules on a log: names that are read otherwise, unreadable parts, and the record of a start.
 
 ``examined`` folds a whole log and changes nothing. ``Examined.sentences`` says the result to an operator.
 """
@@ -11,8 +11,8 @@ from typing import Any, Final, cast
 import msgspec
 
 from lifefold.core.kernel import Machine, System, broken, misfits
-from lifefold.core.kernel.codec import ForgottenActivity, ForgottenEffect, ForgottenEvent, ForgottenState
 from lifefold.core.kernel.evolution import Field, Renamed, Upcast, name_of, old_name
+from lifefold.core.kernel.forgotten import ForgottenActivity, ForgottenEffect, ForgottenEvent, ForgottenState
 from lifefold.effects import Begin
 from lifefold.interpreters.engine.ledger import Decision, Ledger
 from lifefold.interpreters.engine.seam import Undone

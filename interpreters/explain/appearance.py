@@ -1,8 +1,8 @@
 """What a worker is in the words of the documents: document 004's agent, document 001's status, and a word for screens.
 
 They are derived and never stored, because the session, the assignment and the desired state decide everything. An agent
-of document 004 is one process. A worker has one process after another: it is ``starting`` until its session runs,
-``working`` until the work is merged, ``idle`` between tasks, and ``dead`` when its session has stopped.
+of document 004 is one process. A worker has one process after another. It is ``starting`` until its session runs, and
+``working`` until the work is merged. It is ``idle`` between tasks, and ``dead`` when its session has stopped.
 
 A screen adds what only the outside knows: the process, the time of its last sign, and whether a runner is at work.
 """

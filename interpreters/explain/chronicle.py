@@ -1,7 +1,7 @@
 """The story of a fleet for operators: what happened, one sentence each, without the bookkeeping of the machines.
 
-A task was begun, verified, merged, or has failed; an agent asked, was silent, or has stopped; a limit, a budget, a
-command of an operator, a runner that died. Reasons are whole, in one line: a screen wraps them.
+A task was begun, verified, merged, or has failed. An agent has asked, was silent, or has stopped. Other facts are
+limits, budgets, operator commands, and a runner that died. Reasons are whole, in one line: a screen wraps them.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """The conversation of an agent in words, for every display."""
 
 from lifefold.core.fleet.worker import conversation
-from lifefold.core.fleet.worker.conversation import Conversation
+from lifefold.core.fleet.worker.conversation_model import Conversation
 from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import session
 

@@ -1,4 +1,4 @@
-"""What waits for an operator, with the command that lets it go on: without that, such a fleet would look stuck."""
+"""The waiting decisions of an operator, each with its command: without them, such a fleet would look stuck."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum

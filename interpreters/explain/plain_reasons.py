@@ -1,8 +1,8 @@
 """Reasons in plain words: what stands in a record as ``Error(exit status 1)`` is shown as ``exit status 1``.
 
 Document 000 writes the end of a session as ``Error(message)``, and records keep that form, as every log has it.
-An operator reads the message alone. A reason has the form at its beginning, or after the words that the
-rules put before it, so that code in an agent's own sentence stays as it is.
+An operator reads the message alone. A reason has the form at its beginning, or after the words of the rules before it.
+So code in an agent's own sentence stays as it is.
 """
 
 import re

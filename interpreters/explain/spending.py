@@ -55,11 +55,18 @@ def spend(spending: Spending, aggregate: str, transition: Transition) -> Spendin
         return replace(spending, assigned=spending.assigned.set(agent, event.brief.task))
     if transition.machine == conversation.machine.name and transition.before is None:
         return replace(spending, talking=spending.talking.add(agent))
-    if isinstance(event, conversation.SessionEnded):
-        return _charge(spending, agent, conversation.charge(transition.was, event))
-    if isinstance(event, SessionExited) and agent not in spending.talking:
-        return _charge(spending, agent, event.usage)
-    return spending
+    return _charge(spending, agent, charged(spending, aggregate, transition))
+
+
+def charged(spending: Spending, aggregate: str, transition: Transition) -> Usage:
+    """Return the costs that a transition reports of a session; none for any other transition."""
+    kind, _, agent = aggregate.partition("/")
+    event = transition.event
+    if kind == worker.KIND and isinstance(event, conversation.SessionEnded):
+        return conversation.charge(transition.was, event)
+    if kind == worker.KIND and isinstance(event, SessionExited) and agent not in spending.talking:
+        return event.usage
+    return Usage()
 
 
 def _charge(spending: Spending, agent: str, usage: Usage) -> Spending:

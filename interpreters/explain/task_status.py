@@ -6,9 +6,11 @@ import msgspec
 
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.board.fleet_task import FleetTask
+from lifefold.core.fleet.dispatch.task_index import CLAIMED
 from lifefold.core.fleet.system import board, plan_change
+from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate, Entity, replace
-from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles import session, task
 from lifefold.interpreters.explain import questions, words
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.timers import Timer, next_timer
@@ -23,7 +25,8 @@ class TaskStatus(msgspec.Struct, frozen=True):
     ``parent``, and blocked by ``blocked_by``. An agent needs the trust ``level`` to take it, and ``merges`` to merge it
     unseen; empty is any level. ``removed``: a plan change has removed it, so that it is not counted. A closed task is
     counted all the same, because its work is done. ``branch`` is its ready branch, if it has one. ``asks`` are the
-    names of the questions of its agent that wait for an operator.
+    names of the questions of its agent that wait for an operator. ``interrupted``: its agent is held or paused, and
+    no session works at it meanwhile.
     """
 
     id: str
@@ -50,6 +53,7 @@ class TaskStatus(msgspec.Struct, frozen=True):
     held_up: str = ""
     branch: str = ""
     asks: tuple[str, ...] = ()
+    interrupted: bool = False
 
     @property
     def is_retried(self) -> bool:
@@ -61,6 +65,8 @@ class TaskStatus(msgspec.Struct, frozen=True):
         """Its state in the words of the screens."""
         if self.asks:
             return words.ASKING
+        if self.interrupted:
+            return words.INTERRUPTED
         return words.of_task(self.state, retried=self.is_retried, attempts=self.attempts)
 
 
@@ -117,6 +123,7 @@ def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
     entities = [each for ref, each in aggregate.entities.items() if ref.startswith("task:")]
     found = [task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id))]
     found = [_removed(each) if each.id in gone else each for each in found]
+    found = [_at_work(each, aggregates) if each.state in CLAIMED else each for each in found]
     every = {each.id: each for each in found}
     asks = _asks(aggregates)
     return tuple(
@@ -125,6 +132,18 @@ def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
         else replace(each, held_up=_held_up(each, every), asks=asks.get(each.owner, ()))
         for each in found
     )
+
+
+def _at_work(of: TaskStatus, aggregates: Mapping[str, Aggregate]) -> TaskStatus:
+    return replace(of, interrupted=_is_interrupted(aggregates, of.owner))
+
+
+def _is_interrupted(aggregates: Mapping[str, Aggregate], owner: str) -> bool:
+    """Tell whether the agent of a task is held or paused, and has no session."""
+    worker = aggregates.get(f"worker/{owner}")
+    if worker is None or worker.record("desired_state").state not in desired_state.RESTS:
+        return False
+    return worker.record(session.machine.name).state is session.State.BUILDING_PROMPT
 
 
 def _asks(aggregates: Mapping[str, Aggregate]) -> Mapping[str, tuple[str, ...]]:

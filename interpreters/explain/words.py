@@ -36,6 +36,9 @@ _OF_SESSIONS: Final[Mapping[str, str]] = {
 ASKING: Final = "asking"
 """The state of a running task whose agent waits for an operator's answer."""
 
+INTERRUPTED: Final = "interrupted"
+"""The state of a task that an agent has begun, and goes on with when it is resumed: no session works at it."""
+
 _RESTS: Final = frozenset({"Pause", "Hold"})
 """The desired states in which an agent begins nothing."""
 
@@ -56,8 +59,14 @@ def of_agent(state: str, task: str, desired: str = "") -> str:
     return "idle" if words == "preparing" and (not task or desired in _RESTS) else words
 
 
+IDLE: Final = "Idle"
+"""In a lane: an agent whose session is prepared, and that has no task."""
+
+
 def of_lane(state: str) -> str:
     """Return the state of a task, a session or a service in words, without what is known beside it."""
+    if state == IDLE:
+        return "idle"
     return OF_TASKS.get(state) or _OF_SESSIONS.get(state, state)
 
 

@@ -1,7 +1,7 @@
 """Moves: transitions from a state to a named target, looked up in a machine's table.
 
 Several of the documents' interfaces name the target state, not the event. This module returns the targets of a state,
-and the rows that lead there, for any machine; a facade then sends the event of such a row. The table shows possible
+and the rows that lead there, for any machine. A facade then sends the event of such a row. The table shows possible
 targets of a state. Guards restrict them for a given record.
 """
 

@@ -6,7 +6,7 @@ from lifefold.interpreters.fleet_file.meaning import describe_difference, in_for
 from lifefold.interpreters.fleet_file.model import Agent, Fleet, InterpreterEntry, Service
 from lifefold.interpreters.fleet_file.problems import FleetFileError, Problem, place_of
 from lifefold.interpreters.fleet_file.restoring import former_text
-from lifefold.interpreters.fleet_file.units import format_duration, format_size, parse_duration_ms, parse_size_bytes
+from lifefold.interpreters.units import format_duration, format_size, parse_duration_ms, parse_size_bytes
 
 __all__ = [
     "Agent",

@@ -29,8 +29,8 @@ from lifefold.interpreters.fleet_file.keys import Key, Narrow, Section, heading,
 from lifefold.interpreters.fleet_file.model import DEFAULT_OUTPUT_LIMIT_BYTES, Agent, Fleet, Service
 from lifefold.interpreters.fleet_file.services import IS_SERVICE, RUNS_A_COMMAND
 from lifefold.interpreters.fleet_file.table import Names, Table
-from lifefold.interpreters.fleet_file.units import format_duration
 from lifefold.interpreters.fleet_file.values import as_array, as_table
+from lifefold.interpreters.units import format_duration
 
 MOST_AGENTS = 1_000
 MOST_ERRORS = 1_000_000

@@ -12,7 +12,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
-from lifefold.interpreters.fleet_file.units import (
+from lifefold.interpreters.fleet_file.values import RefusedError, as_array, as_table
+from lifefold.interpreters.units import (
     DURATION_FORM,
     DURATION_PATTERN,
     LARGEST_BYTES,
@@ -24,7 +25,6 @@ from lifefold.interpreters.fleet_file.units import (
     parse_duration_ms,
     parse_size_bytes,
 )
-from lifefold.interpreters.fleet_file.values import RefusedError, as_array, as_table
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -35,14 +35,13 @@ from lifefold.interpreters.fleet_runner.notifying import Notifying
 from lifefold.interpreters.fleet_runner.obstacles import Obstacles
 from lifefold.interpreters.fleet_runner.plan_changes import joined
 from lifefold.interpreters.fleet_runner.quoting import without
-from lifefold.interpreters.fleet_runner.redaction import secrets_of, variables_of
 from lifefold.interpreters.fleet_runner.retry_until import patiently, pause
 from lifefold.interpreters.fleet_runner.session_outcome import said_of_work
 from lifefold.interpreters.fleet_runner.sessions import Sessions
 from lifefold.interpreters.fleet_runner.stall import Watcher
 from lifefold.interpreters.fleet_runner.steering import Steersman
 from lifefold.interpreters.fleet_runner.triggers import Attendant
-from lifefold.interpreters.fleet_runner.variables import environment
+from lifefold.interpreters.fleet_runner.variables import environment, secrets_of, variables_of
 from lifefold.interpreters.processes import SessionError
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.worktrees.verification import end_left_over, verify

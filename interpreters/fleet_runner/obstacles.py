@@ -1,4 +1,4 @@
-"""What stands in a handler's way: waits that an operator sees, and ends that are confirmed before a handler returns."""
+"""The obstacles of a handler: waits that an operator sees, and ends that are confirmed before a handler returns."""
 
 import contextlib
 from collections.abc import Awaitable, Callable, Generator

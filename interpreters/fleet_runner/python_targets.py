@@ -12,8 +12,7 @@ from typing import Final
 from lifefold.interpreters.facades.cooperative.probe import LOADED
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.model import Agent
-from lifefold.interpreters.fleet_runner.redaction import secrets_of
-from lifefold.interpreters.fleet_runner.variables import environment
+from lifefold.interpreters.fleet_runner.variables import environment, secrets_of
 from lifefold.interpreters.processes.command import Limits, plain, run
 
 LIMITS: Final = Limits(timeout_ms=60_000, grace_ms=0, keep_bytes=10_000)

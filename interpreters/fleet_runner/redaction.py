@@ -6,11 +6,10 @@ variable in place of its value.
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Final
 
-from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.processes.command import plain
 
 SECRET: Final = (
@@ -87,17 +86,6 @@ def _parts(value: str) -> list[str]:
     long = [line for line in lines if len(line) >= LEAST_LINE_CHARS] if len(lines) > 1 else []
     spaced = [whole, " ".join(whole.split())]  # adapters shorten white space before anything is hidden
     return [*(each for each in spaced if len(each) >= LEAST_CHARS), *long]
-
-
-def secrets_of(fleet: Fleet, around: Mapping[str, str]) -> Secrets:
-    """Return the secrets that the processes of a fleet can know."""
-    return Secrets(variables_of(fleet, around), fleet.redact)
-
-
-def variables_of(fleet: Fleet, around: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the variables of the runner's environment and of the fleet file, with their values."""
-    tables = (around, fleet.env, *(each.env for each in fleet.agents), *(each.env for each in fleet.services))
-    return (variable for table in tables for variable in table.items())
 
 
 NO_SECRETS: Final = Secrets()

@@ -18,11 +18,11 @@ from lifefold.core.policy.outcomes import Outcome, diagnosis_of
 from lifefold.core.policy.reasons import SUSPENDED_STATUS
 from lifefold.interpreters.adapters import Limited
 from lifefold.interpreters.adapters.reading import SENTENCE_CHARS
-from lifefold.interpreters.fleet_file.units import format_duration
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.redaction import Secrets
 from lifefold.interpreters.fleet_runner.session_facts import SessionFacts, adapter_of_start, facts_of, status_of
 from lifefold.interpreters.processes import SessionExit, read_exit
+from lifefold.interpreters.units import format_duration
 
 LINE_CHARS: Final = 300
 """The longest quotation of last words in an error, which prompts and screens repeat."""

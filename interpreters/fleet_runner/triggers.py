@@ -19,11 +19,11 @@ from lifefold.effects import AwaitTrigger, Effect, NotifyProcess, PauseTriggers,
 from lifefold.effects.service import Changed, Cron, Every
 from lifefold.interpreters.engine import ActivityContext, EffectContext, handles
 from lifefold.interpreters.fleet_file import Fleet
-from lifefold.interpreters.fleet_file.units import format_duration
 from lifefold.interpreters.fleet_runner.file_changes import mark_of, notices
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.notices import About, Notices
 from lifefold.interpreters.fleet_runner.schedules import last_due_ms, next_due_ms
+from lifefold.interpreters.units import format_duration
 
 LOOK_MS: Final = 60_000
 """The longest wait before the clock is read again, because it goes on while the machine sleeps."""

@@ -13,7 +13,7 @@ from lifefold.interpreters.adapters import AdapterError, adapter_of, login_of
 from lifefold.interpreters.adapters.registry import SHIPPED
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.model import Agent, Service
-from lifefold.interpreters.fleet_runner.redaction import is_secret, matches
+from lifefold.interpreters.fleet_runner.redaction import Secrets, is_secret, matches
 
 PASSED: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "TERMINFO*", "COLORTERM",
@@ -108,3 +108,14 @@ def hint(around: Mapping[str, str], of: Agent | Service, said: str) -> str:
     names = held_back[:MOST_NAMES]
     which = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set where lifefold runs, and not passed on"
     return f"{which}; name those that it needs in env_pass of the agent, in the fleet file"
+
+
+def secrets_of(fleet: Fleet, around: Mapping[str, str]) -> Secrets:
+    """Return the secrets that the processes of a fleet can know."""
+    return Secrets(variables_of(fleet, around), fleet.redact)
+
+
+def variables_of(fleet: Fleet, around: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the variables of the runner's environment and of the fleet file, with their values."""
+    tables = (around, fleet.env, *(each.env for each in fleet.agents), *(each.env for each in fleet.services))
+    return (variable for table in tables for variable in table.items())

@@ -35,6 +35,8 @@ from typing import IO, Protocol, TypeAlias
 import anyio
 import anyio.to_thread
 
+from lifefold.interpreters.processes.own_session import start
+
 GRACE_MS = 2_000
 """The time that a group has to end after TERM before it is killed."""
 
@@ -269,17 +271,7 @@ def _popen(
     if not command:
         raise ValueError("it is empty")
     stdin, stdout, stderr = streams
-    return subprocess.Popen(  # noqa: S603 - running the given command is the purpose
-        command,
-        cwd=folder,
-        env=env,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        bufsize=0,
-        start_new_session=True,
-        pass_fds=inherited,
-    )
+    return start(command, cwd=folder, env=env, stdin=stdin, stdout=stdout, stderr=stderr, bufsize=0, pass_fds=inherited)
 
 
 async def _exit_of(process: subprocess.Popen[bytes]) -> None:

@@ -19,6 +19,7 @@ from typing import Final
 import anyio
 from anyio import lowlevel, to_thread
 
+from lifefold.interpreters.processes import own_session
 from lifefold.interpreters.processes.identity import (
     ProcessIdentity,
     identify,
@@ -246,12 +247,11 @@ def _start_shim(directory: Path) -> "subprocess.Popen[bytes]":
     """
     make_private_file(directory / durable.SHIM_LOG)
     with (directory / durable.SHIM_LOG).open("ab") as log:
-        return subprocess.Popen(  # noqa: S603 - a program of this package, without a shell
+        return own_session.start(
             [sys.executable, "-I", "-S", str(SHIM), str(directory.absolute())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
-            start_new_session=True,
         )
 
 

@@ -1,7 +1,7 @@
 """Settling a session without contact to its shim: how it ended, or that it never started.
 
-A shim holds the directory's lock for its whole life. A process that gets the lock knows that no shim lives, and that
-none can start while it holds the lock. Three cases remain:
+A shim holds the directory's lock for its whole life. If a process gets the lock, no shim lives, and none can start
+until the lock is free. Three cases remain:
 
 1. The end is recorded.
 2. There was no start. A mark is left, so that none will follow.

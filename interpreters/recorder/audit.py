@@ -5,8 +5,9 @@ Four questions are asked, in this order. The first answer that is no ends the au
 1. Is the log as it was written? The chain of links, the anchor in the log and an anchor beside it tell.
 2. Can every entry be read and folded, with what was decided then?
 3. Do the present rules decide the same again? Entries of other rules are folded only, and counted.
-4. Did every property hold after every entry? Invariants, ``always`` and ``always_step`` of machines, aggregates and the
-   system are judged, as in a simulation. A liveness property says nothing about a run that has not ended.
+4. Did every property hold after every entry of these rules? Invariants, ``always`` and ``always_step`` of machines,
+   aggregates and the system are judged, as in a simulation. A liveness property says nothing about a run that has not
+   ended. What other rules decided is judged by a program that has them: their properties may have been others.
 
 The entries of the opening, which are the first of their streams, are judged when all of them are there. A system of
 many entities is judged as a whole at intervals, and near each transition between them (see ``property_monitor``). A
@@ -47,14 +48,15 @@ class Fault(msgspec.Struct, frozen=True):
 class Audit(msgspec.Struct, frozen=True):
     """The result. ``judged`` counts the properties that were judged, each once for each of its subjects.
 
-    ``decided`` is the number of entries on which the present rules have decided again. The rest was folded only.
-    ``compared`` is whether an anchor beside the log was compared.
+    ``decided`` is the number of entries on which the present rules have decided again. The rest was folded only;
+    ``foreign`` of these are of other rules. ``compared`` is whether an anchor beside the log was compared.
     """
 
     entries: int
     link: str
     compared: bool = False
     decided: int = 0
+    foreign: int = 0
     judged: int = 0
     fault: Fault | None = None
 
@@ -67,14 +69,15 @@ class Audit(msgspec.Struct, frozen=True):
 def audit(system: System, chain: Chain, beside: Anchor | None = None, rules: str = "") -> Audit:
     """Audit a run. ``beside`` is an anchor that was kept outside of the log.
 
-    ``rules`` is the version of the present rules: entries of another version are not decided again. Without it, all
-    entries are.
+    ``rules`` is the version of the present rules: entries of another version are neither judged nor decided again.
+    Without it, all entries are.
     """
     entries = [entry for entry, _ in chain.rows]
-    found = audit_chain(chain, beside)
+    foreign = sum(bool(rules) and each.rules != rules and each.stream != ENGINE for each in entries)
+    found = msgspec.structs.replace(audit_chain(chain, beside), foreign=foreign)
     if found.fault is not None:
         return found
-    ran = _Run(system, entries)
+    ran = _Run(system, entries, rules)
     fault = ran.fault()
     if fault is not None:
         return msgspec.structs.replace(found, judged=ran.judged, fault=fault)
@@ -121,9 +124,10 @@ def _named(chain: Chain, seq: int) -> tuple[str, int]:
 class _Run:
     """The fold of a run, with its properties."""
 
-    def __init__(self, system: System, entries: Sequence[Entry]) -> None:
+    def __init__(self, system: System, entries: Sequence[Entry], rules: str) -> None:
         self._system: Final = system
         self._entries: Final = entries
+        self._rules: Final = rules
         self._monitor: Final = PropertyMonitor(system)
         self._names: Final[dict[str, None]] = {}
         self._opening: Final[list[Recorded]] = []
@@ -165,6 +169,9 @@ class _Run:
 
     def _broken(self, each: Recorded, world: World) -> Fault | None:
         entry, reaction = each.entry, each.step.reaction
+        if self._rules and entry.rules != self._rules:
+            self._last = None
+            return None
         try:
             of = self._system.type_of(entry.stream)
             self._monitor.look(of, reaction, world.system_state, len(world.in_flight))

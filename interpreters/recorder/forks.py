@@ -88,9 +88,9 @@ def _state(entity: Entity[Any]) -> str:
 def written(log: Path, seq: int, name: str, path: Path | None = None) -> Path:
     """Write the entries of a log until a position as a log of its own, and return its path.
 
-    Without a path it is in a new folder. Its fleet has another name, so ``lifefold run`` refuses to go on with it: the
-    original goes on, and the worktrees and processes are those of the original. Rules decide operator commands in it
-    as in any other log. Raises ``FileExistsError``.
+    Without a path it is in a new folder. Its fleet has another name, so ``lifefold run`` refuses to go on with it. The
+    worktrees and processes belong to the original, which can go on. Rules decide operator commands in it as in any
+    other log. Raises ``FileExistsError``.
     """
     if path is None:
         path = Path(tempfile.mkdtemp(prefix="lifefold-fork-")) / f"{log.stem}-at-{seq}.db"

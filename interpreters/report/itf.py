@@ -8,8 +8,8 @@ A trace has a state after each input. Its variables:
 - ``input``: what has led to the state, an empty tuple in the first one;
 - ``now_ms``: the time in Unix milliseconds.
 
-A value of Python becomes the nearest one of the format. A struct is a record, a tuple a list, and a dictionary a map.
-An event is a variant with its type as the tag. None is the empty tuple. The format has no floating-point numbers, so
+A value of Python becomes the nearest one of the format: a struct a record, and an event a variant with its type as the
+tag. A tuple becomes a list, a dictionary a map, and None the empty tuple. The format has no floating-point numbers, so
 they are ``#unserializable`` texts. A lasso has its ``loop``, the index of the state to which the last one returns.
 """
 

@@ -14,6 +14,7 @@ from lifefold.core.kernel import (
     Envelope,
     Event,
     Opened,
+    Phase,
     Record,
     RunnerRecovered,
     SystemStep,
@@ -89,7 +90,17 @@ class Trace(msgspec.Struct, frozen=True):
             yield from _lines(number, f"{place}{_what(step.cause, step.envelope)}{later}", step, width)
             now_ms = max(now_ms, at_ms)
         if self.cycle == ():
+            yield from self._unended(width) if alone else ()
             yield "     and from then on nothing happens any more"
+
+    def _unended(self, width: int) -> Iterator[str]:
+        """Yield a line with the activities that run on in the last state, and with the assumption that they end."""
+        entities = self.steps[-1].reaction.aggregate.entities.values() if self.steps else ()
+        parts = (part for entity in entities for part in entity.running)
+        slots = sorted({part.slot for part in parts if part.activity is not None and part.phase is Phase.LIVE})
+        if slots:
+            names, end = " and ".join(slots), "end: given=weakly"
+            yield from wrapped("     ", f"{names} need not {end}({', '.join(slots)}) assumes it", width)
 
 
 class Incident(NamedTuple):

@@ -5,9 +5,9 @@ The states of the last aggregate are bits of a word, or of several words. So eve
 bit tells whether it was reached.
 
 All steps from the states of a level are taken together, until no new state is reached. A step of one aggregate is the
-same in all states of the others: one slice of the level is joined to another slice of the next level. The steps of the
-last aggregate are looked up in a table, some bits of a word at a time. The new states are those of the next level that
-were not reached before.
+same in all states of the others. So one slice of the level is joined to another slice of the next level. The steps of
+the last aggregate are looked up in a table, some bits of a word at a time. The new states are those of the next level
+that were not reached before.
 
 The result is that of the search in ``graph``, for a few instructions for each state and a bit of memory.
 """

@@ -1,4 +1,4 @@
-"""The crash model: what is durable, what is volatile, and what was done outside, at one moment of a runner.
+"""The crash model: the durable state, the volatile state, and the outside effects, at one moment of a runner.
 
 *Durable* is the log: the state of each aggregate, the intended effects, and the record of the performed ones.
 *Volatile* is the knowledge of a runner: decisions that are not persisted, effects that are not performed or not

@@ -1,7 +1,7 @@
 """The product system: the components of a system, and the messages, channels and labels that they share.
 
-A state of the system is a tuple of numbers. It has one for each aggregate (see ``component``), one for the messages in
-flight on each channel, and one for the operator commands so far if their number is bounded.
+A state of the system is a tuple of numbers. It has one for each aggregate (see ``component``), and one for the messages
+in flight on each channel. If the number of operator commands is bounded, one number counts them.
 """
 
 from collections.abc import Iterator, Mapping

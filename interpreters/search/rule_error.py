@@ -40,8 +40,8 @@ class Place(NamedTuple):
 class RuleError(Exception):
     """An error of the rules. ``name`` is the property that it breaks, ``said`` describes it.
 
-    ``given`` is the input that should have changed nothing, if that is the error; ``prop`` is the property that cannot
-    be judged, with its owner.
+    ``given`` is the input, if the error is that it has changed something. ``prop`` is the property that cannot be
+    judged, with its owner.
     """
 
     def __init__(

@@ -3,8 +3,8 @@
 A choice has a number of options, and option 0 is the *orderly* one: no fault, no delay, first come first served. A
 seed decides how often and where another option is taken; these choices are the *deviations*. A run is given by its
 seed, or by its deviations: with these alone and everything else orderly, the same run repeats. Shrinking relies on
-that (see ``shrink``). A choice is identified by a name, not by its place in a sequence, so that one deviation can be
-removed without a change of the others.
+that (see ``shrink``). A choice is identified by a name, not by its place in a sequence. So one deviation can be removed
+without a change of the others.
 """
 
 import random

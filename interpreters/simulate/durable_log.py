@@ -1,7 +1,7 @@
 """The log of simulated engines: folded entry by entry as it becomes durable, and compared with the rules.
 
 Each input is decided again by the kernel's ``World``. The decision must be the written one. So the log is verified
-while it is written, and the world is the state of the system at each durable entry, also inside of a batch.
+while it is written. The world is the state of the system at each durable entry, also inside of a batch.
 """
 
 from collections.abc import Callable

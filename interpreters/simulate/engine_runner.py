@@ -29,7 +29,7 @@ from lifefold.core.kernel import (
     World,
     replace,
 )
-from lifefold.interpreters.engine import Engine
+from lifefold.interpreters.engine import Engine, snapshots
 from lifefold.interpreters.engine.failures import is_failure
 from lifefold.interpreters.search.crash_model import Fault
 from lifefold.interpreters.simulate.durable_log import DurableLog
@@ -40,6 +40,7 @@ from lifefold.interpreters.simulate.environment import Chance
 from lifefold.interpreters.simulate.event_loop import SteppedLoop
 from lifefold.interpreters.simulate.faulty_store import FaultyStore
 from lifefold.interpreters.simulate.inputs import Counts, Given, Opening, Watcher
+from lifefold.interpreters.simulate.lives import Lives
 from lifefold.interpreters.simulate.property_monitor import Violation
 from lifefold.interpreters.simulate.scheduler import Agenda, Part
 from lifefold.interpreters.simulate.witness import Guarantee, Witness
@@ -48,11 +49,14 @@ from lifefold.interpreters.store import Batch
 ORDERS: Final = 1 << 16
 """The number of different orders of the tasks of one engine."""
 
+EVERY: Final = (snapshots.EVERY, 25, 3)
+"""The numbers of entries after which the engines of a run take a snapshot."""
+
 STEPS: Final = 1_000_000
 """The most steps of the event loop at one time."""
 
 
-class EngineRunner:
+class EngineRunner(Lives):
     """Runs a system on the real engine, in virtual time; one engine after the other, on one log."""
 
     def __init__(  # noqa: PLR0913 - as the runner of a simulation, and the engine
@@ -66,17 +70,14 @@ class EngineRunner:
         engine: type[Engine] = Engine,
     ) -> None:
         """Take the system, the agenda, and the watcher of accepted inputs. ``engine`` is the engine to try."""
+        super().__init__(agenda)
         self.system: Final = system
         self.opening: Opening = opening
-        self.recovery_ms: list[int] = []
         self.skew_ms = 0
-        self.is_up = False
         self.rests_within_ms: int = _REST_MS
-        self.life = 0
         self.activities = Processes(self, system, agenda, chance)
         self._counts: Final = Counts()
         self._chance: Final = chance
-        self._agenda: Final = agenda
         self._watcher: Final = watcher
         self._engine_type: Final = engine
         self._witness: Final = Witness(system.name)
@@ -86,8 +87,6 @@ class EngineRunner:
         """The inputs of callers of ``send`` without an answer, by their key."""
         self._submitted = 0
         self._late = 0
-        self._down_since_ms = 0
-        self._full_until_ms = 0
         self._broken: Violation | None = None
         self._refused_timers: Final[set[Part]] = set()
         self._steps = 0
@@ -126,25 +125,21 @@ class EngineRunner:
 
     # The life of an engine.
 
-    def start(self) -> None:
-        """Start an engine on the log, if there is none."""
-        if self.is_up:
-            return
-        if self._full_until_ms > self._agenda.now_ms:
-            self._agenda.at(self._full_until_ms, self.start)
-            return
-        self.life += 1
-        self.is_up = True
-        if self.life > 1:
-            self.recovery_ms.append(self._agenda.now_ms - self._down_since_ms)
+    def _begin(self) -> None:
+        """Start an engine on the log."""
         self._steps = self._looks = 0
         self._refused_timers.clear()
         self._witness.begin_engine(self._log.shelf.performed)
         live = self._live = self._new_life()
-        make = self._engine_type
+        make, every = self._engine_type, EVERY[self._chance.choices.any_way(("entries of a snapshot",), len(EVERY))]
         live.start(
             lambda: make(
-                self.system, live.store, live.handlers.interpreter(), clock=live.clock, observer=self._observe
+                self.system,
+                live.store,
+                live.handlers.interpreter(),
+                clock=live.clock,
+                observer=self._observe,
+                snapshot_every=every,
             ),
             self._begun,
         )
@@ -177,11 +172,6 @@ class EngineRunner:
         for key in list(self._unanswered):
             self._send(key)
 
-    def come_back(self) -> None:
-        """Start an engine, if there is none, in spite of any fault."""
-        self._full_until_ms = 0
-        self._agenda.at(self._agenda.now_ms, self.start)
-
     def _touch(self) -> None:
         """Let the engine go on now, and look for operator commands."""
         if self._live is not None:
@@ -209,6 +199,8 @@ class EngineRunner:
             live.loop.step()
             if self._broken is not None:
                 raise self._broken
+            if live.store.has_dropped:
+                raise self._witness.broken(Guarantee.KEPT, "it was dropped")
             if live.store.dies_at:
                 self._die(live.store.dies_at)
                 return
@@ -255,14 +247,11 @@ class EngineRunner:
         """Discard the engine; another one starts after a while."""
         self._live = None
         self._planned_ms = 0
-        self.life += 1
-        self.is_up = False
-        self._down_since_ms = self._agenda.now_ms
+        self._go_down()
         self.activities.lose_listener()
         live.discard()
         span_ms = self._chance.environment.restart_ms
-        took_ms = self._chance.takes_ms(span_ms, "restart", self.life, point)
-        self._agenda.at(self._agenda.now_ms + took_ms, self.start)
+        self._start_in(self._chance.takes_ms(span_ms, "restart", self.life, point))
 
     def close(self) -> None:
         """Discard the engine at the end of the run."""

@@ -68,9 +68,9 @@ class Environment(msgspec.Struct, frozen=True):
     may create in an aggregate, each as the input with its ``Created``. ``keen`` are the events of commands that come
     often, the most frequent first.
 
-    The other fields are times. They are those of a message, between two opportunities of operators, of the
-    confirmation of an end, of a transaction in a slow store, and until the next runner. A run is healed after one of
-    these ``parts`` of its time: 4 is a quarter. ``rates`` replace the usual rates of faults.
+    The other fields are times: of a message, of the confirmation of an end, of a transaction in a slow store. Others
+    are the time between two opportunities of operators, and the time until the next runner. A run is healed after one
+    of these ``parts`` of its time: 4 is a quarter. ``rates`` replace the usual rates of faults.
     """
 
     durations_ms: Mapping[type[Activity], Range] = {}

@@ -14,6 +14,7 @@ from anyio.lowlevel import checkpoint
 from lifefold.interpreters.simulate.environment import Chance
 from lifefold.interpreters.store import Batch, Busy, Entry, Full, MemoryStore, StoredCommand, StoreError
 from lifefold.interpreters.store.memory import Shelf
+from lifefold.interpreters.store.snapshot import Resumption
 
 FULL_MS: Final = (1_000, 3_600_000)
 """The time until there is room on the disk again."""
@@ -38,6 +39,8 @@ class FaultyStore:
         self.is_writing = False
         self.is_dead = False
         """Whether its engine is gone: what that still writes is lost."""
+        self.has_dropped = False
+        """Whether its engine has dropped a snapshot, although no fault damages one."""
         self._shelf: Final = shelf
         self._inner: Final = MemoryStore(shelf)
         self._chance: Final = chance
@@ -100,6 +103,21 @@ class FaultyStore:
         """Return the performed effects; see ``EventStore``."""
         await checkpoint()
         return await self._inner.performed()
+
+    async def resumed(self, form: str) -> Resumption:
+        """Return the newest snapshot; see ``SnapshotStore``."""
+        await checkpoint()
+        return await self._inner.resumed(form)
+
+    async def drop_snapshot(self) -> None:
+        """Remove the snapshot; see ``SnapshotStore``."""
+        self.has_dropped = True
+        await self._inner.drop_snapshot()
+
+    async def known_keys(self, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Return the known keys; see ``SnapshotStore``."""
+        await checkpoint()
+        return await self._inner.known_keys(keys)
 
     async def submit(self, stream: str, envelope: bytes) -> int:
         """Leave an input for the writer; see ``EventStore``."""

@@ -26,7 +26,7 @@ PAUSED: Final = 0.5
 """The rate of pauses of any length, and not of those that make a difference."""
 
 SPARES: Final = 0.8
-"""The rate at which a command that ends a lifecycle is not given, so that a lifecycle goes on."""
+"""The rate at which commands that end a lifecycle are left out: most lifecycles are to go on."""
 
 KEEN: Final = 0.5
 """The rate of commands of the kinds that come often, where an environment has such kinds."""

@@ -284,7 +284,7 @@ class PropertyMonitor:
         self.owed.update(dict.fromkeys(owed, False))
 
     def heal(self) -> None:
-        """Note that everything is healed: what is due now must come to hold; what is due later may stay due."""
+        """Note that everything is healed: debts of now must be paid; later ones may stay."""
         self.owed = dict.fromkeys(self.owed, True)
 
     def overdue(self) -> list[Debt]:

@@ -1,10 +1,9 @@
 """A simulated runner: it decides, persists, performs and records as the engine does, and may crash at any point.
 
-*Durable* is the log: the inputs, the state that they fold to, the messages without a receipt, and the effects that are
-not known to be performed. *Volatile* is the rest, and lost in a crash: decisions before they are persisted, messages
-in flight, timers, attended activities. A new runner begins as the engine does. It gives every aggregate
-``RunnerRecovered``, which sets the timers and attends the running activities. It sends messages without a receipt
-again. Then it performs owed effects again.
+*Durable* is the log: the inputs, their fold, the messages without a receipt, and the effects without a record.
+*Volatile* is the rest, and lost in a crash: decisions before they are persisted, messages in flight, timers, attended
+activities. A new runner begins as the engine does. It gives every aggregate ``RunnerRecovered``, which sets the timers
+and attends the running activities. It sends messages without a receipt again. Then it performs owed effects again.
 """
 
 from collections import deque
@@ -30,35 +29,29 @@ from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED
 from lifefold.interpreters.simulate.activities import Activities
 from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Range
 from lifefold.interpreters.simulate.inputs import Counts, Decided, Given, Identity, Opening, Watcher
+from lifefold.interpreters.simulate.lives import Lives
 from lifefold.interpreters.simulate.property_monitor import Violation
 from lifefold.interpreters.simulate.scheduler import Agenda
 from lifefold.interpreters.simulate.timers import Timers
 
 
-class Runner:
+class Runner(Lives):
     """Runs a system on a log, in virtual time."""
 
     def __init__(self, system: System, opening: Opening, chance: Chance, agenda: Agenda, watcher: Watcher) -> None:
         """Take the system, the agenda, and the watcher of accepted inputs."""
+        super().__init__(agenda)
         self.system: Final = system
         self.opening: Final = opening
         self.entries: Final[list[Input]] = []
         self.world = World(system)
         """The world that the log folds to. A message is in flight until its receiver has it in the log."""
         self.counts: Final = Counts()
-        self.recovery_ms: Final[list[int]] = []
-        """The duration of each time without a runner."""
         self.skew_ms = 0
         """The error of the runner's clock."""
-        self.is_up = False
         self.rests_within_ms: Final = 0
         """0: what an engine has left to do is not checked here."""
-        self.life = 0
-        """The number of starts and crashes of runners: events of an earlier life are ignored."""
-        self._down_since_ms = 0
-        self._full_until_ms = 0
         self._chance: Final = chance
-        self._agenda: Final = agenda
         self._watcher: Final = watcher
         self._names: Final = frozenset(name for name, _ in opening)
         self._owed: Final[dict[Identity, RequestedEffect]] = {}
@@ -88,17 +81,8 @@ class Runner:
         """The state in the log."""
         return self.world.aggregates
 
-    def start(self) -> None:
-        """Start a runner: read the log, continue at its end, open the other aggregates."""
-        if self.is_up:
-            return
-        if self._full_until_ms > self._agenda.now_ms:
-            self._agenda.at(self._full_until_ms, self.start)
-            return
-        self.life += 1
-        self.is_up = True
-        if self.life > 1:
-            self.recovery_ms.append(self._agenda.now_ms - self._down_since_ms)
+    def _begin(self) -> None:
+        """Read the log, continue at its end, open the other aggregates."""
         self._present = self.world
         down_ms = max(0, self.clock_ms - self.world.now_ms)  # as the engine counts: since the last entry
         back = [
@@ -141,16 +125,13 @@ class Runner:
     def die(self, point: str) -> None:
         """Crash; another runner starts after a while."""
         self.counts.crashes += 1
-        self.life += 1
-        self.is_up = self._is_writing = False
-        self._down_since_ms = self._agenda.now_ms
+        self._go_down()
+        self._is_writing = False
         for volatile in (self._inbox, self._timers, self._done, self._arrivals):
             volatile.clear()
         self.activities.lose_listener()
         span_ms = self._chance.environment.restart_ms
-        self._agenda.at(
-            self._agenda.now_ms + self._takes_ms(span_ms, "restart", self.counts.crashes, point), self.start
-        )
+        self._start_in(self._takes_ms(span_ms, "restart", self.counts.crashes, point))
 
     def _strikes(self, fault: str, *name: str | int) -> bool:
         return self._chance.strikes(fault, *name, self.life)
@@ -335,11 +316,6 @@ class Runner:
 
     def close(self) -> None:
         """Do nothing: this runner has nothing to discard."""
-
-    def come_back(self) -> None:
-        """Start a runner, if there is none, in spite of any fault."""
-        self._full_until_ms = 0
-        self._agenda.at(self._agenda.now_ms, self.start)
 
 
 _NOT_OWED: Final = (Begin, CancelTimer, End, StartTimer, Tell)

@@ -30,6 +30,7 @@ class Guarantee(StrEnum):
     GIVEN = "every operator command in the log was given"
     ANSWERED = "an input is answered as accepted if and only if it is in the log"
     RULED = "the log has what the rules decide"
+    KEPT = "a snapshot is the fold of its entries"
     RAISES = "the engine raises no error of its own"
     RESTS = "the engine comes to rest"
 

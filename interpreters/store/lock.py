@@ -17,7 +17,7 @@ LOCK_PAUSE_S: Final = 0.05
 
 def take_lock(path: Path) -> int:
     """Take the lock of a log and return its open file, which keeps it. Raises ``Locked``, ``StoreError``."""
-    lock = open_lock(path, os.O_CREAT)
+    lock = _open_lock(path, os.O_CREAT)
     permit_as_the_log(path, lock)
     for _ in range(LOCK_TRIES):
         try:
@@ -26,7 +26,7 @@ def take_lock(path: Path) -> int:
             time.sleep(LOCK_PAUSE_S)  # a reader may hold the lock briefly, to find out whether a writer exists
         except OSError as error:
             os.close(lock)
-            raise unlockable(path, error) from error
+            raise _unlockable(path, error) from error
         else:
             return lock
     os.close(lock)
@@ -34,7 +34,24 @@ def take_lock(path: Path) -> int:
     raise Locked(message)
 
 
-def open_lock(path: Path, flags: int = 0) -> int:
+def is_taken(path: Path) -> bool:
+    """Tell whether a process has the lock of a log now. Raises ``StoreError``."""
+    try:
+        lock = _open_lock(path)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        raise _unlockable(path, error) from error
+    finally:
+        os.close(lock)
+    return False
+
+
+def _open_lock(path: Path, flags: int = 0) -> int:
     """Open the lock of a log. Raises ``FileNotFoundError`` if there is none, ``StoreError`` if it cannot be opened."""
     try:
         # With O_NONBLOCK, a pipe at this path does not block the process.
@@ -49,7 +66,7 @@ def open_lock(path: Path, flags: int = 0) -> int:
         raise StoreError(message) from error
 
 
-def unlockable(path: Path, error: OSError) -> StoreError:
+def _unlockable(path: Path, error: OSError) -> StoreError:
     """Return the error for a file system that has no locks."""
     return StoreError(f"{lock_file(path)}: cannot be locked ({error}); keep the log on a disk of this machine")
 

@@ -1,6 +1,7 @@
 """Opening a log, and reading its entries with their chain."""
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from lifefold.interpreters.store.chain import FIRST, Anchor, BrokenChain, verifi
 from lifefold.interpreters.store.errors import NotAStore, damaged, fault_of_disk, translated
 from lifefold.interpreters.store.identity import must_be_ours
 from lifefold.interpreters.store.meta import anchor_of, meta_of, must_be_whole
-from lifefold.interpreters.store.protocol import Busy, Entry, StoreError
+from lifefold.interpreters.store.protocol import Busy, Entry, StoredCommand, StoreError
 from lifefold.interpreters.store.schema import select
 from lifefold.interpreters.store.wal import is_busy, open_shared
 
@@ -100,6 +101,22 @@ def moment_of(connection: sqlite3.Connection, seq: int) -> int | None:
     """Return the time of the entry at a position; None if there is none."""
     found = connection.execute("SELECT at_ms FROM entries WHERE position = ?", (seq,)).fetchone()
     return None if found is None else int(found[0])
+
+
+def stored_commands(connection: sqlite3.Connection, *, unanswered: bool) -> list[StoredCommand]:
+    """Return the operator commands in their order, all or the ``unanswered`` ones."""
+    query = (
+        "SELECT id, CAST(stream AS TEXT), CAST(envelope AS BLOB), CAST(answer AS TEXT) FROM posts"
+        " WHERE answer IS NULL OR NOT ? ORDER BY id"
+    )
+    return [StoredCommand(*each) for each in connection.execute(query, (unanswered,))]
+
+
+def answers(connection: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, str]:
+    """Return the answers to operator commands by number, without those that have none yet."""
+    query = "SELECT CAST(answer AS TEXT) FROM posts WHERE id = ? AND answer IS NOT NULL"
+    rows = ((number, connection.execute(query, (number,)).fetchone()) for number in numbers)
+    return {number: row[0] for number, row in rows if row is not None}
 
 
 def known_of(path: Path, connection: sqlite3.Connection) -> Known:

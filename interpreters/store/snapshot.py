@@ -1,8 +1,8 @@
 """Snapshots in a store: the fold of its entries up to a position, in parts that are replaced one by one.
 
-A store keeps the newest version of each part. The *head* of a stream has an empty reference, and the version of the
-stream that its parts are of; the streams may differ in how new their parts are. A store that keeps no snapshots, or has
-dropped them, is read from its first entry.
+A store keeps the newest version of each part. The *head* of a stream has an empty reference, and the version of its
+parts. The parts of one stream may be newer than those of another. A store that keeps no snapshots, or has dropped them,
+is read from its first entry.
 """
 
 from collections.abc import Iterable, Sequence

@@ -11,12 +11,11 @@ is done, and logs that. Any other store raises ``Busy``.
 not covered.
 """
 
-import fcntl
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -30,25 +29,24 @@ from anyio.lowlevel import checkpoint
 from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.anchor_file import drop_anchor, keep_anchor
 from lifefold.interpreters.store.base import Base
-from lifefold.interpreters.store.chain import Anchor, linked
-from lifefold.interpreters.store.errors import damaged, fault_of_disk, of_disk, translated, unreliable
-from lifefold.interpreters.store.keeping import drop, keep, known_keys, resumed
-from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
-from lifefold.interpreters.store.meta import anchor_of, epoch_of, meta_of
+from lifefold.interpreters.store.chain import Anchor
+from lifefold.interpreters.store.errors import damaged, of_disk, translated
+from lifefold.interpreters.store.keeping import drop, known_keys, resumed
+from lifefold.interpreters.store.lock import is_taken, take_lock
+from lifefold.interpreters.store.meta import meta_of
 from lifefold.interpreters.store.place import (
     OVERWRITTEN,
-    WAL,
     Displaced,
     Place,
     backed_up,
-    beside,
     recover,
 )
-from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError, VersionConflict
+from lifefold.interpreters.store.protocol import Batch, Busy, Entry, StoredCommand, StoreError
 from lifefold.interpreters.store.reading import (
     BUSY_TIMEOUT_S,
     Chain,
     Known,
+    answers,
     between,
     chain,
     connect,
@@ -57,10 +55,11 @@ from lifefold.interpreters.store.reading import (
     moment_of,
     position_at,
     read_on,
+    stored_commands,
 )
 from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_new
 from lifefold.interpreters.store.snapshot import Resumption
-from lifefold.interpreters.store.wal import write_again
+from lifefold.interpreters.store.writing import next_epoch, submit, transaction, write
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -154,7 +153,7 @@ class SqliteStore:
         connection = connect(path)
         try:
             translated(path, partial(migrate, connection))
-            epoch = translated(path, partial(_next_epoch, path, connection))
+            epoch = translated(path, partial(next_epoch, path, connection))
         except BaseException:
             connection.close()
             raise
@@ -199,21 +198,7 @@ class SqliteStore:
 
     def is_written(self) -> bool:
         """Tell whether a process has this file open for writing now."""
-        if self._locks:
-            return True
-        try:
-            lock = open_lock(self.path)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError as error:
-            raise unlockable(self.path, error) from error
-        finally:
-            os.close(lock)
-        return False
+        return bool(self._locks) or is_taken(self.path)
 
     def position_at(self, at_ms: int) -> int:
         """Return the position of the newest entry that is not later than a Unix time; 0 if there is none."""
@@ -251,7 +236,7 @@ class SqliteStore:
         """Remove the snapshot; see ``SnapshotStore``."""
 
         def dropped() -> None:
-            with _transaction(self._connection) as connection:
+            with transaction(self._connection) as connection:
                 drop(connection)
 
         await self._in_turn(dropped)
@@ -271,30 +256,20 @@ class SqliteStore:
 
     async def submit_all(self, commands: Sequence[tuple[str, bytes]]) -> list[int]:
         """Store operator commands in one transaction, and return their numbers: all are stored, or none."""
-        return await self._in_turn(partial(self._submit, commands))
+        return await self._in_turn(lambda: submit(self._connection, commands))
 
     async def commands(self, *, unanswered: bool = True) -> Sequence[StoredCommand]:
         """Return operator commands; see ``EventStore``."""
-        query = (
-            "SELECT id, CAST(stream AS TEXT), CAST(envelope AS BLOB), CAST(answer AS TEXT) FROM posts"
-            " WHERE answer IS NULL OR NOT ? ORDER BY id"
-        )
 
         def found() -> list[StoredCommand]:
             self._look()
-            return [StoredCommand(*each) for each in self._connection.execute(query, (unanswered,))]
+            return stored_commands(self._connection, unanswered=unanswered)
 
         return await self._in_turn(found, is_small=True)
 
     async def answers(self, numbers: Sequence[int]) -> dict[int, str]:
         """Return the answers to these operator commands, by number, without those that have none yet."""
-        query = "SELECT CAST(answer AS TEXT) FROM posts WHERE id = ? AND answer IS NOT NULL"
-
-        def found() -> dict[int, str]:
-            rows = ((number, self._connection.execute(query, (number,)).fetchone()) for number in numbers)
-            return {number: row[0] for number, row in rows if row is not None}
-
-        return await self._in_turn(found)
+        return await self._in_turn(lambda: answers(self._connection, numbers))
 
     async def look(self) -> None:
         """Continue in a copy if the log is no longer at its path; ``append`` and ``commands`` do that too."""
@@ -396,15 +371,10 @@ class SqliteStore:
         query = select(self._connection, "WHERE (?1 IS NULL OR stream = ?1) AND version > ?2 ORDER BY position")
         return [Entry(*each) for each in self._connection.execute(query, (stream, after))]
 
-    def _submit(self, commands: Sequence[tuple[str, bytes]]) -> list[int]:
-        statement = "INSERT INTO posts (stream, envelope) VALUES (?, ?)"
-        with _transaction(self._connection) as connection:
-            return [int(connection.execute(statement, each).lastrowid or 0) for each in commands]
-
     def _append(self, batch: Batch) -> None:
         self._look()
-        with _transaction(self._connection) as connection:
-            anchor = self._write(connection, batch)
+        with transaction(self._connection) as connection:
+            anchor = write(self.path, connection, batch, self._epoch, self._known.anchor)
         self._known = self._known._replace(anchor=anchor)
         self._look()
         if self._base is not None and self._base.is_checkpoint_due():
@@ -413,86 +383,12 @@ class SqliteStore:
             self._base.follow()
             keep_anchor(self.path, self._connection, self._known.anchor)
 
-    def _write(self, connection: sqlite3.Connection, batch: Batch) -> Anchor:
-        """Write the parts of a batch; return the newest anchor."""
-        epoch = epoch_of(self.path, connection)
-        if epoch != self._epoch:
-            message = f"{self.path}: another runner (epoch {epoch}) has taken over from this one (epoch {self._epoch})"
-            raise Fenced(message)
-        anchor = self._known.anchor
-        if batch.entries or batch.snapshot is not None:
-            anchor = self._anchor(connection)
-        if batch.snapshot is not None:
-            keep(connection, anchor, batch.snapshot)
-        if batch.entries:
-            _check_versions(connection, batch.entries)
-            written = list(linked(anchor, batch.entries))
-            connection.executemany(
-                "INSERT INTO entries (stream, version, at_ms, key, envelope, outcome, rules, link)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, e.rules, link) for e, link in written],
-            )
-            anchor = Anchor(anchor.entries + len(written), written[-1][1])
-            newest = f"{anchor.entries} {anchor.link.hex()}"
-            connection.execute("UPDATE meta SET value = ? WHERE name = 'anchor'", (newest,))
-        connection.executemany(
-            "INSERT INTO performed VALUES (?, ?) ON CONFLICT DO UPDATE SET version = excluded.version",
-            batch.performed.items(),
-        )
-        connection.executemany("UPDATE posts SET answer = ? WHERE id = ?", [(a, i) for i, a in batch.answers.items()])
-        return anchor
-
-    def _anchor(self, connection: sqlite3.Connection) -> Anchor:
-        """Return the anchor, and verify that it names the newest entry."""
-        anchor = anchor_of(self.path, connection)
-        newest = connection.execute("SELECT position, link FROM entries ORDER BY position DESC LIMIT 1").fetchone()
-        if Anchor(*(newest or ())) != anchor:
-            raise damaged(self.path, "another program has changed its entries while it was written")
-        return anchor
-
 
 class _NotNow(Exception):
     """The work would have to wait; nothing of it is done."""
 
 
 _WAITING: Final = f"PRAGMA busy_timeout = {int(1_000 * BUSY_TIMEOUT_S)}"
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Generator[sqlite3.Connection]:
-    """Write what the block writes in one transaction, or nothing of it after an error."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield connection
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite ends it by itself in some cases, such as a full disk
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-    last: dict[str, int] = {}
-    for entry in entries:
-        if entry.stream not in last:
-            query = "SELECT COALESCE(MAX(version), 0) FROM entries WHERE stream = ?"
-            last[entry.stream] = connection.execute(query, (entry.stream,)).fetchone()[0]
-        if entry.version != last[entry.stream] + 1:
-            message = f"{entry.stream}: version {entry.version} does not follow {last[entry.stream]}"
-            raise VersionConflict(message)
-        last[entry.stream] = entry.version
-
-
-def _next_epoch(path: Path, connection: sqlite3.Connection) -> int:
-    """Begin a new epoch, after all that the log has is durable."""
-    with _transaction(connection):
-        try:
-            write_again(beside(path, WAL))
-        except OSError as error:
-            raise fault_of_disk(path, error) or unreliable(path, error) from error
-        epoch_of(path, connection)
-        connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
-        return epoch_of(path, connection)
 
 
 def _nothing() -> None:

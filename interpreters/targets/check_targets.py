@@ -10,6 +10,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any, Final
 
 from lifefold.core.kernel import Machine, Row, System
@@ -184,9 +185,18 @@ def _attribute(name: str, module: str, attribute: str) -> Any:
         raise
     except Exception as error:
         meant = _meant(module) if module.endswith(".py") else ""
-        said = f"{module!r} cannot be imported: {type(error).__name__}: {error}"
+        said = f"{module!r} cannot be imported{_place(error)}: {type(error).__name__}: {error}"
         raise UnusableTarget(f"{name}: {said};{meant.replace('ATTRIBUTE', attribute)}".rstrip(";")) from error
     return found
+
+
+def _place(error: Exception) -> str:
+    """Return the innermost line of a file of this folder that has led to an error; empty without one."""
+    here = Path.cwd()
+    for frame in reversed(extract_tb(error.__traceback__)):
+        if Path(frame.filename).is_relative_to(here) and "site-packages" not in frame.filename:
+            return f", at {Path(frame.filename).relative_to(here)}:{frame.lineno}"
+    return ""
 
 
 def _part(name: str, of: Any, attribute: str) -> Any:

@@ -256,6 +256,13 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     "fleet-resting": CheckConfiguration(
         opening=openings.resting(), bounds=_usual(commands=1, budget=little_left), crashes=_ONE_INPUT, of="fleet"
     ),
+    "fleet-resuming": CheckConfiguration(
+        opening=openings.resuming(),
+        properties=(("lifefold.core.fleet.worker.conversations", "AT_LAST"),),
+        bounds=_usual(commands=1, questions=one_question, budget=little_left),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
     "fleet-outages": CheckConfiguration(
         opening=openings.outages(),
         bounds=_usual(commands=1, inbox=one_message, desired_state=no_kill),

@@ -100,12 +100,15 @@ def trusted() -> Opening:
 def steering() -> Opening:
     """Return the opening of a fleet of one agent whose running session takes messages, with one task.
 
-    The session may ask operators, and an urgent message interrupts one that does.
+    The session may ask operators, and an urgent message interrupts one that does. The first claim reserves all of the
+    money, so a session can use its budget up.
     """
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
     agent_plan = fleet.AgentPlan("ann", limits, follows=True, steers=True)
     tasks = (fleet.TaskPlan("T1", "do it", max_retries=0),)
-    return tuple(fleet.opening(fleet.Plan("steering", (agent_plan,), tasks, questions=question.Terms()), 0))
+    budget = fleet.Budget(fleet.Caps(microusd=2), Amounts(microusd=2, sessions=1))
+    plan = fleet.Plan("steering", (agent_plan,), tasks, budget=budget, questions=question.Terms())
+    return tuple(fleet.opening(plan, 0))
 
 
 def stalling() -> Opening:
@@ -134,7 +137,7 @@ TERMS: Final = question.Terms(1, (StandingAnswer("Read", "a", allows=True),))
 def asking() -> Opening:
     """Return the opening of a fleet of one agent that may ask, with a stall detector, and one task without retries."""
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
-    agent_plan = fleet.AgentPlan("ann", limits, stall=stall_detector.Limits(warn_ms=2, end_ms=4))
+    agent_plan = fleet.AgentPlan("ann", limits, stall=LADDER)
     tasks = (fleet.TaskPlan("T1", "do it", max_retries=0),)
     return tuple(fleet.opening(fleet.Plan("asking", (agent_plan,), tasks, questions=TERMS), 0))
 
@@ -171,6 +174,23 @@ def resting() -> Opening:
         (fleet.TaskPlan("T1", "do it", max_retries=0),),
         budget=fleet.Budget(fleet.Caps(sessions=1)),
         notify=(fleet.NotifierPlan("all", (NotificationKind.LIMIT, NotificationKind.OVER), retries=0),),
+    )
+    return tuple(fleet.opening(plan, 0))
+
+
+def resuming() -> Opening:
+    """Return the opening of a fleet of one agent with an account, which may ask and resumes its conversation.
+
+    The agent stops at its first error, and its only task has no retry. A limit lets the task be claimed again and
+    again, so a budget of two sessions bounds the claims. The second session resumes the conversation of the first.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    plan = fleet.Plan(
+        "resuming",
+        (fleet.AgentPlan("ann", limits, account="left", talks=fleet.Talks(chooses=False, resumes=True), follows=True),),
+        (fleet.TaskPlan("T1", "do it", max_retries=0),),
+        budget=fleet.Budget(fleet.Caps(sessions=2)),
+        questions=TERMS,
     )
     return tuple(fleet.opening(plan, 0))
 

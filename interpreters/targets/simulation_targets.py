@@ -1,7 +1,7 @@
 """The targets of simulations by name: every shipped lifecycle and system, and machines and systems of other modules.
 
-The names are those of ``check``. The fleets are larger than those that can be checked, and have an environment:
-sessions take minutes, and a process that is asked to end does so.
+The names are those of ``check``. The fleets are larger than those of ``check``, and have an environment. Sessions take
+minutes, and a process ends when it is asked to.
 
 - ``fleet-20x200`` has twenty agents and two hundred tasks, and so on for other sizes;
 - ``fleet-governed``, or ``fleet-governed-20x200``, has approvals; in ``fleet-trusted`` agents earn trust, too;

@@ -100,7 +100,7 @@ def _rivals(earlier: Arc, row: Row[Any], source: State | None) -> bool:
 
 
 def pattern_of(row: Row[Any]) -> str:
-    """Return the variant of the event that the row is for; empty if it is for all, which is also what ``*`` means."""
+    """Return the variant of the row's event; empty if the row is for all variants, as with ``*``."""
     return row.pattern.label if row.pattern is not None and row.pattern.label != "*" else ""
 
 

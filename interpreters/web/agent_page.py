@@ -1,17 +1,22 @@
 """The page of an agent or a service: asked, believed, evident; its lifecycles; output, conversation, cost, commands."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from lifefold.core.fleet import service
 from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate
+from lifefold.interpreters.desk.history import SessionRecord, attempt_of
 from lifefold.interpreters.explain.accounts import balances
+from lifefold.interpreters.explain.words import OF_TASKS
 from lifefold.interpreters.web.journal import Choice
-from lifefold.interpreters.web.moments import View
+from lifefold.interpreters.web.moments import View, cost
 from lifefold.interpreters.web.printed import printed_by, sessions_of, text_of
-from lifefold.interpreters.web.structs import Action, Agent, AgentPage, Mark
+from lifefold.interpreters.web.structs import Action, Agent, AgentPage, Mark, PastSession
+
+MOST_SESSIONS: Final = 50
+"""The latest sessions on the page of an agent."""
 
 MOST_LINES: Final = 60
 """The last transitions on the page of an agent or of a task."""
@@ -38,7 +43,9 @@ def agent_page(view: View, name: str, session: int = 0) -> AgentPage:
     is_now = view.moment.is_now
     sessions = tuple(each for each in sessions_of(view.folder, name) if is_now or each <= found.status.sessions)
     shown = session if session in sessions else sessions[-1] if sessions else 0
-    printed, is_cut = printed_by(view.folder, name, shown, view.secrets) if shown and is_now else ((), False)
+    records = view.log.sessions.of(name, view.moment.seq)
+    why_not = _why_not(records, shown, is_now=is_now)
+    printed, is_cut = printed_by(view.folder, name, shown, view.secrets) if not why_not else ((), False)
     return AgentPage(
         view.at(),
         found,
@@ -51,8 +58,35 @@ def agent_page(view: View, name: str, session: int = 0) -> AgentPage:
         text_of(view.folder.prompt(name, shown), view.secrets) if shown else "",
         printed,
         is_cut,
+        why_not or ("" if printed else "Nothing was printed."),
+        tuple(_past(view, each) for each in records[-MOST_SESSIONS:])[::-1],
+        max(0, len(records) - MOST_SESSIONS),
         tuple(view.log.journal.chosen(Choice(agent=name), before=view.moment.seq + 1, most=MOST_LINES))[::-1],
     )
+
+
+def _why_not(records: Sequence[SessionRecord], shown: int, *, is_now: bool) -> str:
+    """Return why the output of a session cannot be shown; empty if it can.
+
+    The file of a session that went on at a past position has more by now, or may have. One that had ended is as it was.
+    """
+    if not shown:
+        return "There is no output of a session here."
+    if is_now or any(each.number == shown and each.ended_ms for each in records):
+        return ""
+    return "The session went on at this position, and its output has no positions: the page of now shows it."
+
+
+def _past(view: View, of: SessionRecord) -> PastSession:
+    """Return a session of an agent, with the attempt that it belongs to and the end of its claim."""
+    claims = view.log.claims.of(of.task, view.moment.seq)
+    claim = next((each for each in claims if each.number == of.claim), None)
+    ended = ": ".join(filter(None, (of.outcome, of.reason))) if of.ended_ms else ""
+    became = (
+        "" if claim is None else ": ".join(filter(None, (OF_TASKS.get(claim.outcome, claim.outcome), claim.reason)))
+    )
+    attempt, spent = attempt_of(claims, of.claim), cost(of.cost)
+    return PastSession(of.number, of.turn, of.task, attempt, of.claim, of.began_ms, of.ended_ms, ended, became, spent)
 
 
 def _is_of(question: str, agent: str) -> bool:

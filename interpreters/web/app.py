@@ -27,8 +27,9 @@ from starlette.types import ASGIApp
 from lifefold.interpreters.recorder.forks import written
 from lifefold.interpreters.store import StoreError
 from lifefold.interpreters.web.agent_page import UnknownName
-from lifefold.interpreters.web.commands import Command, Given
-from lifefold.interpreters.web.followed_log import UnknownPosition
+from lifefold.interpreters.web.commands import Command
+from lifefold.interpreters.web.desk import Given
+from lifefold.interpreters.web.followed_log import StillReading, UnknownPosition
 from lifefold.interpreters.web.guards import LOGIN, NEEDS_LOGIN, Guards
 from lifefold.interpreters.web.log_page import download
 from lifefold.interpreters.web.openapi import (
@@ -44,7 +45,7 @@ from lifefold.interpreters.web.openapi import (
 )
 from lifefold.interpreters.web.pages import JSON_PATHS, PAGES, BadParameter, Page, choice, view
 from lifefold.interpreters.web.rendering import HERE, html
-from lifefold.interpreters.web.shelf import Shelf, StillReading
+from lifefold.interpreters.web.shelf import Shelf
 from lifefold.interpreters.web.stream import events, parse
 from lifefold.interpreters.web.structs import Problem
 from lifefold.interpreters.web.token import Token
@@ -122,6 +123,7 @@ class _Application:
             "now_ms": getattr(getattr(made, "at", None), "at_ms", 0) if request.query_params.get("at") else _now_ms(),
             "here": request.url.path,
             "query": request.query_params,
+            "has_reports": bool(self._shelf.reports),
             "keys": {key: log.fleet for key, log in list(self._shelf.logs.items())[:MOST_LINKS]},
         }
         return html(template, made, values)
@@ -153,7 +155,7 @@ class _Application:
 
     async def download(self, request: Request) -> Response:
         """Return all chosen transitions, one a line."""
-        found = await to_thread.run_sync(view, self._shelf, request)
+        found = (await to_thread.run_sync(view, self._shelf, request)).told()
         name = f'attachment; filename="{re.sub(r"[^A-Za-z0-9._-]", "_", found.log.key)}.ndjson"'
         headers = {"content-disposition": name}
         return StreamingResponse(download(found, choice(request)), media_type="application/x-ndjson", headers=headers)

@@ -6,13 +6,13 @@ from typing import Final
 
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import attention, awaited
-from lifefold.interpreters.explain import task_status, words
+from lifefold.interpreters.explain import status, task_status, words
 from lifefold.interpreters.explain.accounts import balances
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
 from lifefold.interpreters.web import plan_changes
-from lifefold.interpreters.web.journal import Choice
+from lifefold.interpreters.web.journal import Choice, Told
 from lifefold.interpreters.web.moments import View, cost
 from lifefold.interpreters.web.structs import Action, BoardPage, Column, FleetPage
 
@@ -63,8 +63,15 @@ def fleet_page(view: View) -> FleetPage:
         view.agents(),
         balances(view.there),
         cost(view.moment.account.spending.total),
-        tuple(view.log.journal.told(Choice(), before=view.moment.seq + 1, most=MOST_LINES))[::-1],
+        _story(view),
     )
+
+
+def _story(view: View) -> tuple[Told, ...]:
+    """Return the last sentences of the story, the latest first; none while the past is not known."""
+    if not view.log.is_told:
+        return ()
+    return tuple(view.log.journal.told(Choice(), before=view.moment.seq + 1, most=MOST_LINES))[::-1]
 
 
 def _troubles(view: View) -> Iterator[str]:
@@ -73,6 +80,8 @@ def _troubles(view: View) -> Iterator[str]:
         return
     for each in quarantines.quarantined(view.there):
         yield f"{each.name}: its {each.entity} is quarantined: {each.reason}; lifefold release {each.name}"
+    if view.runs:
+        yield from awaited.stuck(status.agents(view.there), view.now_ms)
     if awaited.goes_on(view.there):
         yield from awaited.in_the_way(read_waits(view.folder.waits), view.now_ms)
     yield from awaited.fallen(view.moment.account.stopped_by)

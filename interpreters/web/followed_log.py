@@ -1,5 +1,8 @@
 """One log, folded once for all browsers: its present, its past at any position, its journal, its stories.
 
+The present comes first: a long log with a snapshot shows it at once (``is_read``). Its history follows, folded from the
+first entry in pieces of ``PIECE_ENTRIES``. Pages that tell of the past wait for it (``is_told``).
+
 ``take`` folds new entries, in one thread. Pages read ``now`` and ``at`` in other threads: a moment is never changed.
 The past is folded from the nearest snapshot before it. Aggregates are persistent, so a snapshot shares almost all its
 memory with its neighbours. There are at most ``MOST_SNAPSHOTS`` of them, and their spacing doubles when there are more.
@@ -7,7 +10,8 @@ memory with its neighbours. There are at most ``MOST_SNAPSHOTS`` of them, and th
 
 import traceback
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -19,8 +23,9 @@ import msgspec
 from lifefold.core.fleet import system
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli.account import Account
-from lifefold.interpreters.desk.history import Claims
+from lifefold.interpreters.desk.history import Claims, Sessions
 from lifefold.interpreters.engine import Ledger, LogMismatchError
+from lifefold.interpreters.engine.snapshots import load
 from lifefold.interpreters.store import Entry, SqliteStore, StoreError
 from lifefold.interpreters.web.journal import Journal
 from lifefold.interpreters.web.trails import Trails
@@ -30,6 +35,10 @@ MOST_SNAPSHOTS: Final = 256
 
 MOST_PAST: Final = 16
 """The most past moments that are kept beside the snapshots, because browsers look at them."""
+
+
+PIECE_ENTRIES: Final = 2_000
+"""The entries of the history that one call of ``take`` folds. A snapshot with fewer of them is of no use."""
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -44,6 +53,10 @@ class Moment(msgspec.Struct, frozen=True):
 
 Refolded: TypeAlias = Callable[[Moment, Sequence[Entry]], Moment]
 """Returns the moment after further entries."""
+
+
+class StillReading(Exception):
+    """A log whose entries are not all folded yet."""
 
 
 class UnknownPosition(Exception):
@@ -66,15 +79,24 @@ class FollowedLog:
         self.journal: Final = Journal()
         self.trails: Final = Trails()
         self.claims: Final = Claims()
+        self.sessions: Final = Sessions()
         self.now = Moment(0, 0, {}, Account(), is_now=True)
         self.is_read = False
-        """Whether all entries that were there at the beginning are folded."""
+        """Whether the present is known: by a snapshot, or because all entries are folded."""
+        self.is_told = False
+        """Whether all entries that were there at the beginning are folded, so that the past is known."""
         self.runs = False
         """Whether a runner was at work when that was last observed."""
         self.trouble = ""
         """Why the log cannot be read on; empty while it can."""
         self._ledger: Final = Ledger(system)
         self._account: Final = Account()
+        self._head: tuple[Ledger, Account] | None = None
+        """The present by a snapshot, while the history is folded."""
+        self._untold: Iterator[Entry] | None = None
+        """The entries of the history that are still to be folded."""
+        self._seq = 0
+        """The position up to which the history is folded."""
         self._past: Final = _Past(path, spacing)
         self._turn: Final = Lock()
 
@@ -102,10 +124,10 @@ class FollowedLog:
             return self._taken()
 
     def _taken(self) -> bool:
-        before = (self.now.seq, self.runs, self.trouble, self.is_read)
+        before = (self.now.seq, self.runs, self.trouble, self.is_read, self.is_told)
         try:
             self._must_be_there()
-            self._fold(anyio.run(self.store.read_on, self.now.seq))
+            self._read()
             self.runs = self.store.is_written()
             self.trouble = ""
         except (LogMismatchError, StoreError, OSError) as error:
@@ -115,8 +137,56 @@ class FollowedLog:
             if self.trouble != said:
                 traceback.print_exc()
             self.trouble = said
+        self.is_told = self.is_told or bool(self.trouble and not self.is_read)
+        self.is_read = self.is_read or self.is_told
+        return before != (self.now.seq, self.runs, self.trouble, self.is_read, self.is_told)
+
+    def _read(self) -> None:
+        """Read on: the present by a snapshot, then the history piece by piece, then what is new."""
+        if self._head is not None:
+            self._piece(*self._head)
+            return
+        if not (self.is_told or self._is_begun()):
+            self.is_told = True
+        if self._head is None:
+            self._fold(anyio.run(self.store.read_on, self._seq))
+
+    def _is_begun(self) -> bool:
+        """Show the present by the newest snapshot, if it has enough entries to be worth it. Return whether it has."""
+        ledger = Ledger(system)
+        loaded = anyio.run(load, ledger, self.store)
+        account = Account.restored(loaded)
+        if account is None or ledger.entries <= PIECE_ENTRIES:
+            return False
+        for decision in ledger.fold(loaded.entries):
+            account.observe(decision.entry.stream, decision.reaction)
+        self._head = ledger, account
+        self._shows(ledger, account)
         self.is_read = True
-        return before != (self.now.seq, self.runs, self.trouble, self.is_read)
+        return True
+
+    def _piece(self, ledger: Ledger, account: Account) -> None:
+        """Fold a piece of the history, and keep the present up to date."""
+        if self._untold is None:
+            self._untold = iter(anyio.run(self.store.read_on, 0))
+        piece = list(islice(self._untold, PIECE_ENTRIES))
+        self._fold(piece)
+        if piece:
+            self._go_on(ledger, account)
+            return
+        self._head, self.is_told = None, True  # from now on there is one fold
+        self._fold(anyio.run(self.store.read_on, self._seq))
+
+    def _go_on(self, ledger: Ledger, account: Account) -> None:
+        """Fold what is new into the present by the snapshot."""
+        further = anyio.run(self.store.read_on, ledger.entries)
+        for decision in ledger.fold(further):
+            account.observe(decision.entry.stream, decision.reaction)
+        if further:
+            self._shows(ledger, account)
+
+    def _shows(self, ledger: Ledger, account: Account) -> None:
+        self.now = Moment(ledger.entries, ledger.last_ms, dict(ledger.aggregates), account.copied(), is_now=True)
 
     @property
     def is_there(self) -> bool:
@@ -128,8 +198,9 @@ class FollowedLog:
             message = f"the log {self.path} was removed or replaced; this is its last state that was read"
             raise FileNotFoundError(message)
 
-    def _fold(self, entries: Sequence[Entry]) -> None:
-        seq, at_ms = self.now.seq, self.now.at_ms
+    def _fold(self, entries: Iterable[Entry]) -> None:
+        """Fold entries of the history, which are the present as well if no snapshot shows a newer one."""
+        seq, at_ms = self._seq, 0
         try:
             for decision in self._ledger.fold(entries):
                 seq, at_ms = seq + 1, decision.entry.at_ms
@@ -138,17 +209,30 @@ class FollowedLog:
                 self.journal.add(seq, name, envelope, reaction)
                 self.trails.add(seq, name, envelope, reaction)
                 self.claims.observe(name, reaction, seq)
+                self.sessions.observe(name, reaction, seq)
                 if self._past.wants(seq):
                     self._past.keep(Moment(seq, at_ms, dict(self._ledger.aggregates), self._account.copied()))
         finally:
-            if seq > self.now.seq:
+            if seq > self._seq and self._head is None:
                 self.now = Moment(seq, at_ms, dict(self._ledger.aggregates), self._account.copied(), is_now=True)
+            self._seq = seq
+
+    def must_be_told(self) -> None:
+        """Raise ``StillReading`` while the past is not known."""
+        if not self.is_told:
+            reading = f"the past of {self.path} is being read: {self._seq:,} of {self.now.seq:,} entries"
+            message = self.trouble or reading
+            raise StillReading(message)
 
     def at(self, seq: int | None) -> Moment:
-        """Return the fleet after the entry at a position; None is now. Raises ``UnknownPosition``."""
+        """Return the fleet after the entry at a position; None is now.
+
+        Raises ``UnknownPosition``, and ``StillReading`` while the past is not known.
+        """
         now = self.now
         if seq is None or seq == now.seq:
             return now
+        self.must_be_told()
         if not 0 < seq < now.seq:
             message = f"there is no position {seq}; the log {self.path} has the positions 1 to {now.seq}"
             raise UnknownPosition(message)

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from lifefold.core.fleet.system import board
+from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Envelope, Reaction, RulesChanged, RunnerRecovered
 from lifefold.effects import Tell
 from lifefold.interpreters.cli.log_filter import concerned
@@ -18,6 +19,10 @@ from lifefold.interpreters.explain.chronicle import Chronicle, News
 
 IDLE_MS: Final = 60_000
 """A time without any transition that is at least so long counts as idle."""
+
+
+LANES: Final = frozenset({*SHOWN, assignment.machine.name})
+"""The machines whose changes of state are found by name."""
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
@@ -95,7 +100,7 @@ class Journal:
         self.lines: Final[list[Line]] = []
         self.story: Final[list[Told]] = []
         self.lanes: Final[dict[tuple[str, str], list[Line]]] = {}
-        """The lines of each task, and the changes of state of each session and each run of a service."""
+        """The lines of each task, and the changes of state of each session, assignment and run of a service."""
         self.idle: Final[list[tuple[int, int]]] = []
         """The times of at least ``IDLE_MS`` without any transition."""
         self._sent: Final[dict[tuple[str, str, int], int]] = {}
@@ -148,7 +153,7 @@ class Journal:
         before_ms = self.lines[-1].at_ms if self.lines else line.at_ms
         if line.at_ms - before_ms >= IDLE_MS:
             self.idle.append((before_ms, line.at_ms))
-        if line.machine == "task" or (line.machine in SHOWN and (line.is_move or not line.before)):
+        if line.machine == "task" or (line.machine in LANES and (line.is_move or not line.before)):
             self.lanes.setdefault((line.machine, line.name), []).append(line)
 
     def lane(self, machine: str, name: str, until: int) -> list[Line]:

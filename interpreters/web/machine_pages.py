@@ -7,7 +7,7 @@ from lifefold.interpreters import views
 from lifefold.interpreters.explain.why.phrases import count
 from lifefold.interpreters.web.agent_page import UnknownName
 from lifefold.interpreters.web.proofs import Proof, declared, is_of_this_code, proofs_of
-from lifefold.interpreters.web.structs import Declared, MachineLine, MachinePage, MachinesPage, Proven, Row
+from lifefold.interpreters.web.structs import Declared, MachineLine, MachinePage, MachinesPage, Proven, ReportLine, Row
 
 
 def machines_page() -> MachinesPage:
@@ -16,8 +16,8 @@ def machines_page() -> MachinesPage:
     return MachinesPage(tuple(MachineLine(name, kind, views.about()[name]) for name, kind in kinds.items()))
 
 
-def machine_page(name: str) -> MachinePage:
-    """Return the page of a machine; a system has no table. Raises ``UnknownName``."""
+def machine_page(name: str, reports: tuple[ReportLine, ...] = ()) -> MachinePage:
+    """Return the page of a machine with the ``reports`` on it; a system has no table. Raises ``UnknownName``."""
     line = next((each for each in machines_page().machines if each.name == name), None)
     if line is None:
         message = f"there is no machine {name!r}"
@@ -27,7 +27,7 @@ def machine_page(name: str) -> MachinePage:
     found = (Row(each["from"], each["event"], each["when"], each["to"], tuple(each["effects"])) for each in rows)
     properties = tuple(Declared(str(each.property_kind), each.name) for each in declared(subject))
     proven = tuple(Proven(each, is_of_this_code(each), _bounds(each)) for each in proofs_of(name))
-    return MachinePage(line, tuple(found), picture(name), properties, proven)
+    return MachinePage(line, tuple(found), picture(name), properties, proven, reports)
 
 
 def _bounds(of: Proof) -> str:

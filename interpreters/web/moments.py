@@ -1,10 +1,11 @@
-"""The facts that pages share: which moment, which agents with their evidence, which costs, and what waits."""
+"""The facts that pages share: the moment, the agents with their evidence, the costs, and the waiting decisions."""
 
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import Self
 
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.rerun import is_over
@@ -19,6 +20,7 @@ from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.explain.pending import Awaited, Waiting
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
+from lifefold.interpreters.explain.words import of_agent
 from lifefold.interpreters.fleet_runner.agent_looks import looks
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
@@ -37,6 +39,11 @@ class View:
         self.folder = FleetFolder(log.path)
         self.runs = log.runs and self.moment.is_now
         self.now_ms = time.time_ns() // 1_000_000 if self.moment.is_now else self.moment.at_ms
+
+    def told(self) -> Self:
+        """Return the view itself, if the past of its log is known. Raises ``StillReading``."""
+        self.log.must_be_told()
+        return self
 
     @property
     def there(self) -> Mapping[str, Aggregate]:
@@ -60,7 +67,16 @@ class View:
         if moment.is_now:
             runner = "at work" if self.runs else "over" if self.is_over else "gone"
         return At(
-            log.key, log.fleet, str(log.path), moment.seq, log.now.seq, moment.at_ms, moment.is_now, runner, log.trouble
+            log.key,
+            log.fleet,
+            str(log.path),
+            moment.seq,
+            log.now.seq,
+            moment.at_ms,
+            moment.is_now,
+            runner,
+            log.trouble,
+            log.is_told,
         )
 
     @property
@@ -96,7 +112,9 @@ class View:
         return Agent(
             of,
             asked(of),
-            plain_state(of, evidence, runs=self.runs) if self.moment.is_now else str(of.state),
+            plain_state(of, evidence, runs=self.runs)
+            if self.moment.is_now
+            else of_agent(of.state, of.task, of.desired_state),
             _evident(of, evidence) if self.moment.is_now else "the past has no evidence",
             looks(of, evidence, self.now_ms, runs=self.runs) if self.moment.is_now else None,
             evidence,

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.interpreters.web.commands import Command, Given
+from lifefold.interpreters.web.commands import Command
+from lifefold.interpreters.web.desk import Given
 from lifefold.interpreters.web.guards import OWN_HEADER
 from lifefold.interpreters.web.pages import AT, CHOICE, JSON_PATHS, MOST_NUMBER, Page, Parameter
 from lifefold.interpreters.web.structs import Problem

@@ -1,4 +1,4 @@
-"""The page of all fleets: those in which something waits first, then those that run, and last those that are over."""
+"""The page of all fleets: first fleets with waiting decisions, then running ones, and last ended ones."""
 
 import traceback
 from collections.abc import Iterator, Sequence
@@ -9,8 +9,9 @@ import msgspec
 from lifefold.interpreters.web.fleet_pages import fleet_page
 from lifefold.interpreters.web.followed_log import FollowedLog
 from lifefold.interpreters.web.moments import View
+from lifefold.interpreters.web.reports import reports_page
 from lifefold.interpreters.web.shelf import Shelf
-from lifefold.interpreters.web.structs import At, FleetPage
+from lifefold.interpreters.web.structs import At, FleetPage, ReportLine
 
 BROKEN: Final = "a mistake of lifefold has broken its page ({}); the terminal of the desk shows it"
 """What is said of a fleet whose page cannot be made."""
@@ -27,7 +28,8 @@ class Overview(msgspec.Struct, frozen=True):
     """All fleets that this desk shows.
 
     A desk of the whole machine has the fleets that are ``over`` in short. ``reading`` are the keys of logs that are
-    being read for the first time. ``hidden`` counts the fleets of the machine that are not shown.
+    being read for the first time. ``hidden`` counts the fleets of the machine that are not shown. ``reports`` are those
+    that this desk was given, and ``problems`` says why others cannot be read.
     """
 
     fleets: tuple[FleetPage, ...]
@@ -36,11 +38,13 @@ class Overview(msgspec.Struct, frozen=True):
     unread: tuple[Unread, ...] = ()
     hidden: int = 0
     is_of_machine: bool = False
+    reports: tuple[ReportLine, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def overview(shelf: Shelf) -> Overview:
     """Return the page of all fleets."""
-    is_of_machine = shelf.find is not None
+    is_of_machine, given = shelf.find is not None, reports_page(shelf.reports)
     parts = list(_parts(shelf.read(), in_short=is_of_machine))
     pages = [each for each in parts if isinstance(each, FleetPage)]
     if is_of_machine:
@@ -53,6 +57,8 @@ def overview(shelf: Shelf) -> Overview:
         (*broken, *(Unread(log, why) for log, why in shelf.unread.items())),
         shelf.hidden,
         is_of_machine,
+        given.reports,
+        given.problems,
     )
 
 

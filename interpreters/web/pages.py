@@ -15,6 +15,7 @@ from lifefold.interpreters.web.log_page import log_page
 from lifefold.interpreters.web.machine_pages import machine_page, machines_page
 from lifefold.interpreters.web.moments import View
 from lifefold.interpreters.web.overview import Overview, overview
+from lifefold.interpreters.web.reports import report_page, reports_page, trace_page
 from lifefold.interpreters.web.shelf import Shelf
 from lifefold.interpreters.web.task_page import diff_page, task_page
 from lifefold.interpreters.web.timeline import timeline_page
@@ -84,33 +85,47 @@ def _board(shelf: Shelf, request: Request) -> structs.BoardPage:
 
 
 def _agent(shelf: Shelf, request: Request) -> structs.AgentPage:
-    return agent_page(view(shelf, request), request.path_params["name"], number(request, "session") or 0)
+    return agent_page(view(shelf, request).told(), request.path_params["name"], number(request, "session") or 0)
 
 
 def _task(shelf: Shelf, request: Request) -> structs.TaskPage:
-    return task_page(view(shelf, request), request.path_params["name"])
+    return task_page(view(shelf, request).told(), request.path_params["name"])
 
 
 def _diff(shelf: Shelf, request: Request) -> structs.DiffPage:
     attempt, since = number(request, "attempt") or 0, number(request, "since") or 0
-    return diff_page(View(shelf.log(request.path_params["key"])), request.path_params["name"], attempt, since)
+    return diff_page(view(shelf, request).told(), request.path_params["name"], attempt, since)
 
 
 def _log(shelf: Shelf, request: Request) -> structs.LogPage:
     is_all = bool(number(request, "all"))
-    return log_page(view(shelf, request), choice(request), number(request, "before") or 0, is_all=is_all)
+    return log_page(view(shelf, request).told(), choice(request), number(request, "before") or 0, is_all=is_all)
 
 
 def _timeline(shelf: Shelf, request: Request) -> structs.TimelinePage:
-    return timeline_page(view(shelf, request), number(request, "from") or 0, number(request, "to") or 0)
+    return timeline_page(view(shelf, request).told(), number(request, "from") or 0, number(request, "to") or 0)
 
 
 def _machines(_shelf: Shelf, _request: Request) -> structs.MachinesPage:
     return machines_page()
 
 
-def _machine(_shelf: Shelf, request: Request) -> structs.MachinePage:
-    return machine_page(request.path_params["name"])
+def _machine(shelf: Shelf, request: Request) -> structs.MachinePage:
+    name = request.path_params["name"]
+    return machine_page(name, shelf.reports.of(name))
+
+
+def _reports(shelf: Shelf, _request: Request) -> structs.ReportsPage:
+    return reports_page(shelf.reports)
+
+
+def _report(shelf: Shelf, request: Request) -> structs.ReportPage:
+    return report_page(shelf.reports, request.path_params["name"])
+
+
+def _trace(shelf: Shelf, request: Request) -> structs.TracePage:
+    finding, step = number(request, "finding"), number(request, "step")
+    return trace_page(shelf.reports, request.path_params["name"], 1 if finding is None else finding, step or 0)
 
 
 CHOICE: Final = (
@@ -126,6 +141,10 @@ _ATTEMPTS: Final = (
     Parameter("attempt", "the attempt whose work is shown; without it the present work", is_number=True),
     Parameter("since", "the attempt that it is compared with; without it its base", is_number=True),
 )
+_STEP: Final = (
+    Parameter("finding", "the number of a finding with a trace; without it the first", is_number=True),
+    Parameter("step", "the step after which it is shown; without it the time before the first", is_number=True),
+)
 _RANGE: Final = (
     Parameter("from", "the begin, in Unix milliseconds", is_number=True),
     Parameter("to", "the end, in Unix milliseconds", is_number=True),
@@ -137,11 +156,14 @@ PAGES: Final = (
     Page("/fleets/{key}/board", structs.BoardPage, "board.html", _board, (AT,)),
     Page("/fleets/{key}/agents/{name}", structs.AgentPage, "agent.html", _agent, (AT, _SESSION)),
     Page("/fleets/{key}/tasks/{name}", structs.TaskPage, "task.html", _task, (AT,)),
-    Page("/fleets/{key}/tasks/{name}/diff", structs.DiffPage, "diff.html", _diff, _ATTEMPTS),
+    Page("/fleets/{key}/tasks/{name}/diff", structs.DiffPage, "diff.html", _diff, (AT, *_ATTEMPTS)),
     Page("/fleets/{key}/timeline", structs.TimelinePage, "timeline.html", _timeline, (AT, *_RANGE)),
     Page("/fleets/{key}/log", structs.LogPage, "log.html", _log, (AT, _ALL, *CHOICE, _BEFORE)),
     Page("/machines", structs.MachinesPage, "machines.html", _machines),
     Page("/machines/{name}", structs.MachinePage, "machine.html", _machine),
+    Page("/reports", structs.ReportsPage, "reports.html", _reports),
+    Page("/reports/{name}", structs.ReportPage, "report.html", _report),
+    Page("/reports/{name}/trace", structs.TracePage, "trace.html", _trace, _STEP),
 )
 """All pages. Each is JSON as well: at its address with ``.json``, or by ``Accept``; ``/`` is ``/index.json``."""
 

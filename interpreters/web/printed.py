@@ -1,6 +1,6 @@
 """The files of a session as text: what it has printed, decoded by its adapter, and its prompt.
 
-All of it was written by agents. Only the end of a large file is read, names never leave the folder of the fleet, and a
+All of it was written by agents. So only the end of a large file is read, and no name leaves the folder of the fleet. A
 file that is no plain file is passed over.
 """
 

@@ -17,6 +17,7 @@ from lifefold.interpreters.explain.accounts import Balance
 from lifefold.interpreters.explain.why.phrases import count
 from lifefold.interpreters.explain.words import OF_TASKS, of_lane
 from lifefold.interpreters.processes.command import plain
+from lifefold.interpreters.views import about
 from lifefold.interpreters.views.picture import lit
 from lifefold.interpreters.web.drawing import drawing, last_spans, states
 from lifefold.interpreters.web.machine_pages import picture
@@ -107,6 +108,7 @@ _GLOBALS: dict[str, Any] = {
     "counted": count,
     "drawn": _drawn,
     "in_words": OF_TASKS.get,
+    "is_machine": lambda name: name in about(),
     "last_spans": last_spans,
     "lit": _lit,
     "of_lane": of_lane,

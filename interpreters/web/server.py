@@ -71,16 +71,21 @@ class Opened(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def opened(
-    logs: Sequence[Path], host: str = HOST, port: int = PORT, names: Sequence[str] = (), find: Finder | None = None
+def opened(  # noqa: PLR0913, PLR0917 - what is shown, and where
+    logs: Sequence[Path],
+    host: str = HOST,
+    port: int = PORT,
+    names: Sequence[str] = (),
+    find: Finder | None = None,
+    reports: Sequence[Path] = (),
 ) -> Generator[Opened]:
-    """Open the desk of some logs, or of those that ``find`` returns from time to time.
+    """Open the desk of some logs, or of those that ``find`` returns from time to time, and of files of reports.
 
     ``names`` are further names of this machine, by which browsers may address it.
 
     Raises ``NotServed``, ``Busy`` and ``NotAStore``.
     """
-    with _bound(host, port) as bound, Shelf(logs, find) as shelf:
+    with _bound(host, port) as bound, Shelf(logs, find, reports) as shelf:
         port = bound.getsockname()[1]
         token = Token(default_folder(), port)
         hosts = [f"{name}:{port}" for name in _names(host, names)]

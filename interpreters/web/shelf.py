@@ -17,8 +17,9 @@ from anyio.abc import TaskGroup
 
 from lifefold.interpreters.store import StoreError
 from lifefold.interpreters.web.agent_page import UnknownName
-from lifefold.interpreters.web.commands import Desk
-from lifefold.interpreters.web.followed_log import FollowedLog
+from lifefold.interpreters.web.desk import Desk
+from lifefold.interpreters.web.followed_log import FollowedLog, StillReading
+from lifefold.interpreters.web.reports import Reports
 from lifefold.interpreters.web.stream import Pulse
 
 LOOK_S: Final = 0.25
@@ -37,15 +38,15 @@ Finder = Callable[[], Sequence[Path]]
 """Returns the logs of this machine; the first one matters most."""
 
 
-class StillReading(Exception):
-    """A log whose entries are not all folded yet."""
-
-
 class Shelf:
     """The logs by their keys; close it, or use it as a context manager."""
 
-    def __init__(self, logs: Sequence[Path] = (), find: Finder | None = None) -> None:
-        """Open the named logs; without any, those of ``find``. Raises ``Busy`` and ``NotAStore`` for a named log."""
+    def __init__(self, logs: Sequence[Path] = (), find: Finder | None = None, reports: Sequence[Path] = ()) -> None:
+        """Open the named logs; without any, those of ``find``. Raises ``Busy`` and ``NotAStore`` for a named log.
+
+        ``reports`` are files of reports, see ``Reports``.
+        """
+        self.reports: Final = Reports(reports)
         self.pulse: Final = Pulse()
         self.logs: Final[dict[str, FollowedLog]] = {}
         self._desks: Final[dict[str, Desk]] = {}
@@ -115,9 +116,12 @@ class Shelf:
                 self.pulse.beat()
 
     async def _follow(self, log: FollowedLog) -> None:
-        """Read a log on until it is no longer shown; the logs are read for the first time one after the other."""
+        """Read a log on until it is no longer shown; the logs are read for the first time in turns."""
         await to_thread.run_sync(log.take, limiter=self._first_reading)
         self.pulse.beat()
+        while self.logs.get(log.key) is log and not (log.is_told or log.trouble):
+            if await to_thread.run_sync(log.take, limiter=self._first_reading) and log.is_read:
+                self.pulse.beat()
         while self.logs.get(log.key) is log:
             if await to_thread.run_sync(log.take):
                 self.pulse.beat()

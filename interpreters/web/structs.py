@@ -1,4 +1,4 @@
-"""What pages are made of, and what programs get as JSON: one struct a page, and the parts that pages share.
+"""The contents of pages, which programs get as JSON: one struct a page, and the parts that pages share.
 
 Times are Unix time in milliseconds. ``seq`` is a position of the log. Facts from outside the log (runners, processes,
 files) exist only for the present: they are null or empty in the past.
@@ -16,6 +16,8 @@ from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.why import Explanation
 from lifefold.interpreters.fleet_runner.agent_looks import Looks
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence
+from lifefold.interpreters.report.steps import Told as Finding
+from lifefold.interpreters.report.steps import TracedStep
 from lifefold.interpreters.web.journal import Line, Told
 from lifefold.interpreters.web.proofs import Proof
 
@@ -24,7 +26,7 @@ class At(msgspec.Struct, frozen=True):
     """Which moment of which fleet a page shows. ``newest`` is the last position that is known.
 
     ``runner`` is ``at work``, ``gone``, ``over``, or ``unknown`` in the past. ``trouble`` says why the log cannot be
-    read on; it is empty while it can.
+    read on; it is empty while it can. ``is_told``: the past is known, too, and not only the present by a snapshot.
     """
 
     key: str
@@ -36,6 +38,7 @@ class At(msgspec.Struct, frozen=True):
     is_now: bool
     runner: str
     trouble: str = ""
+    is_told: bool = True
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -78,7 +81,7 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Agent(msgspec.Struct, frozen=True):
-    """An agent or a service: what operators asked for, what the log has, and what was observed of its process.
+    """An agent or a service: its desired state, its state in the log, and the evidence of its process.
 
     ``asked``, ``believed`` and ``evident`` are these three in words. ``next`` is its next timer in words.
     """
@@ -180,10 +183,30 @@ class Mark(msgspec.Struct, frozen=True):
     since_ms: int
 
 
+class PastSession(msgspec.Struct, frozen=True):
+    """A session of an agent: its turn (0 without turns), its task, attempt and claim, its time, its end, its cost.
+
+    ``to_ms`` is 0 and ``ended`` is empty while it goes on. ``became`` is how its claim ended, empty until then.
+    """
+
+    number: int
+    turn: int
+    task: str
+    attempt: int
+    claim: int
+    from_ms: int
+    to_ms: int
+    ended: str
+    became: str
+    cost: Cost
+
+
 class AgentPage(msgspec.Struct, frozen=True):
-    """An agent: desired state, belief and evidence; its lifecycles; its turn; its output; its conversation; its cost.
+    """An agent: desired state, belief and evidence; its lifecycles; its turns; its output; its conversation; its cost.
 
     ``session`` is the number of the session whose ``prompt`` and ``printed`` output are shown, of the ``sessions``.
+    ``not_printed`` says why there is no output. ``past`` has the latest sessions, the latest first, and ``earlier``
+    counts the ones before them.
     """
 
     at: At
@@ -197,6 +220,9 @@ class AgentPage(msgspec.Struct, frozen=True):
     prompt: str
     printed: tuple[OutputLine, ...]
     is_cut: bool
+    not_printed: str
+    past: tuple[PastSession, ...]
+    earlier: int
     lines: tuple[Line, ...]
 
 
@@ -258,11 +284,11 @@ class TaskPage(msgspec.Struct, frozen=True):
 
 
 class DiffPage(msgspec.Struct, frozen=True):
-    """The work of a task as it is now: what it has changed, and the outputs of its verification.
+    """The work of a task: what it has changed, and the outputs of its verification.
 
     ``diff`` is null if there is no work to compare; ``why_not`` then says why. ``waits`` is its approval, if it waits.
     ``attempts`` counts the attempts. ``attempt`` is the one that is shown, and ``since`` the one that it is compared
-    with; 0 is the present work, and its base.
+    with; 0 is the work of the moment, and its base.
     """
 
     at: At
@@ -290,7 +316,10 @@ class LogPage(msgspec.Struct, frozen=True):
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A time in one state, in one lane. ``words`` names what went on; ``seq`` is the position at which it began."""
+    """A time in one state, in one lane. ``words`` names what went on; ``seq`` is the position at which it began.
+
+    ``Idle`` is no state of a machine: the agent is prepared, and has no task.
+    """
 
     from_ms: int
     to_ms: int
@@ -357,14 +386,101 @@ class Proven(msgspec.Struct, frozen=True):
     words: str
 
 
+class ReportLine(msgspec.Struct, frozen=True):
+    """A report of ``lifefold check`` or ``lifefold simulate`` in a ``file``, which was written at ``written_ms``.
+
+    ``broken`` counts its findings with a trace.
+    """
+
+    key: str
+    file: str
+    target: str
+    is_ok: bool
+    conclusion: str
+    broken: int
+    written_ms: int
+
+
+class ReportsPage(msgspec.Struct, frozen=True):
+    """All reports that this desk was given. ``problems`` says why files cannot be read."""
+
+    reports: tuple[ReportLine, ...]
+    problems: tuple[str, ...]
+
+
+class FindingLine(msgspec.Struct, frozen=True):
+    """A finding with a trace: its number in the report, its words, and the number of its steps."""
+
+    number: int
+    words: str
+    kind: str
+    mark: str
+    steps: int
+
+
+class ReportPage(msgspec.Struct, frozen=True):
+    """A report: the size of the work and its further facts, the findings with a trace, and the other findings."""
+
+    report: ReportLine
+    title: str
+    met: str
+    extent: tuple[tuple[str, str], ...]
+    traced: tuple[FindingLine, ...]
+    told: tuple[Finding, ...]
+
+
+class StepLine(msgspec.Struct, frozen=True):
+    """A step in the list of all: what was said, and the moves that followed. ``stage`` is that of a runner."""
+
+    number: int
+    stage: str
+    said: str
+    moves: tuple[str, ...]
+    repeats: bool
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """An entity after a step: its state, the one before its last move, and the name of a picture, if there is one."""
+
+    aggregate: str
+    entity: str
+    machine: str
+    picture: str
+    before: str
+    state: str
+    is_moved: bool
+
+
+class TracePage(msgspec.Struct, frozen=True):
+    """The trace of a finding at a ``step``: what it has done, and where all entities are after it.
+
+    Step 0 is the time before the first one; ``now`` is then null. ``earlier`` counts the inputs before the trace.
+    """
+
+    report: ReportLine
+    finding: FindingLine
+    step: int
+    now: TracedStep | None
+    placed: tuple[Placed, ...]
+    steps: tuple[StepLine, ...]
+    begins: tuple[tuple[str, str], ...]
+    end: str
+    earlier: int
+    notes: tuple[str, ...]
+
+
 class MachinePage(msgspec.Struct, frozen=True):
-    """A machine or a system: its table, its picture (SVG; empty without one), its properties, and their proofs."""
+    """A machine or a system: its table, its picture (SVG; empty without one), its properties, and their proofs.
+
+    ``reports`` are those on it that this desk was given.
+    """
 
     machine: MachineLine
     rows: tuple[Row, ...]
     picture: str
     properties: tuple[Declared, ...]
     proofs: tuple[Proven, ...]
+    reports: tuple[ReportLine, ...] = ()
 
 
 class Problem(msgspec.Struct, frozen=True):

@@ -11,10 +11,10 @@ from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
-from lifefold.interpreters.desk.changes import NoChangesError, lines
+from lifefold.interpreters.desk.changes import NoChangesError, Then, lines
 from lifefold.interpreters.desk.difference import Attempts, patch
-from lifefold.interpreters.desk.history import attempt_of, claims_of_attempt
-from lifefold.interpreters.desk.verifications import Verification, verifications
+from lifefold.interpreters.desk.history import attempt_of, claims_of_attempt, open_claims
+from lifefold.interpreters.desk.verifications import Verification, begun_by, verifications
 from lifefold.interpreters.explain import why
 from lifefold.interpreters.explain.pending import Awaited
 from lifefold.interpreters.web.agent_page import MOST_LINES, PICTURES, UnknownName, marks
@@ -58,15 +58,16 @@ def task_page(view: View, name: str) -> TaskPage:
         tuple(_others(_actions(record, said.options), waits)) if is_now else (),
         form_of(view, record),
         tuple(_claims(view, name))[-MOST_CLAIMS:],
-        verifications_of(view, record, record.epoch) if is_now else (),
+        verifications_of(view, record, record.epoch),
         tuple(transitions)[::-1],
     )
 
 
 def diff_page(view: View, name: str, attempt: int = 0, since: int = 0) -> DiffPage:
-    """Return what a task has changed, by its present work or in one attempt, against its base or another attempt.
+    """Return what a task has changed, by its work or in one attempt, against its base or another attempt.
 
-    Raises ``UnknownName`` for an unknown task, and for an attempt that was not.
+    The past has what the log and git have of that moment (``Repository.changes``). Raises ``UnknownName`` for an
+    unknown task, and for an attempt that was not.
     """
     entity = view.there[board.NAME].entities.get(f"task:{name}") if view.has_board else None
     if entity is None:
@@ -74,7 +75,7 @@ def diff_page(view: View, name: str, attempt: int = 0, since: int = 0) -> DiffPa
         raise UnknownName(message)
     record: FleetTask = entity.record
     waits = tuple(each for each in _waits(view, name) if each.about == Awaited.TASK)
-    every = view.log.claims.of(name)
+    every = view.log.claims.of(name, view.moment.seq)
     claims = {each: claims_of_attempt(every, each) for each in (attempt, since) if each}
     for number, found in claims.items():
         if not found:
@@ -83,7 +84,8 @@ def diff_page(view: View, name: str, attempt: int = 0, since: int = 0) -> DiffPa
     shown = (attempt_of(every, record.epoch), attempt, since)
     checked = verifications_of(view, record, claims[attempt][0] if attempt else record.epoch)
     try:
-        of = Attempts(attempt, since, claims)
+        then = None if view.moment.is_now else Then(view.moment.at_ms, open_claims(every))
+        of = Attempts(attempt, since, claims, then)
         changes, text = anyio.run(patch, view.log.store, record, ("--stat", "--patch"), of)
     except NoChangesError as error:
         return DiffPage(view.at(), name, waits, None, str(error), checked, *shown)
@@ -93,8 +95,9 @@ def diff_page(view: View, name: str, attempt: int = 0, since: int = 0) -> DiffPa
 
 
 def verifications_of(view: View, record: FleetTask, claim: int) -> tuple[Verification, ...]:
-    """Return the verification of the latest claim that had one, up to a claim."""
-    return anyio.run(verifications, view.folder, record.id, claim, view.secrets)
+    """Return the verification of the latest claim that had one, up to a claim, as far as it had come at the moment."""
+    found = anyio.run(verifications, view.folder, record.id, claim, view.secrets)
+    return found if view.moment.is_now else begun_by(found, view.moment.at_ms)
 
 
 def _waits(view: View, name: str) -> tuple[Wait, ...]:

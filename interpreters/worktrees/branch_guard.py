@@ -2,10 +2,10 @@
 
 Agents run git in the same repository. They can move the branch to work that is not verified, without the user's
 checkout following. The user may commit to the branch at any time. The user's checkout tells the two apart. If it has
-the branch checked out, the reflog of its HEAD has every move of the user, but no move that was made in another
-worktree. If it has another branch checked out, a move is an agent's only if its commits were made in an agent's
-worktree. The reflog of that worktree tells. If it does not reach back to the checkout of the claim, some of it was
-removed. Then it is not known who made the commits, and nothing is merged before the user has looked.
+the branch checked out, the reflog of its HEAD has every move of the user. A move in another worktree is not in it. If
+it has another branch checked out, a move is an agent's only if its commits were made in an agent's worktree. The reflog
+of that worktree tells. If it does not reach back to the checkout of the claim, some of it was removed. Then it is not
+known who made the commits, and nothing is merged before the user has looked.
 
 A file beside the worktrees keeps the commits at which lifefold has left the branch. While lifefold moves the branch,
 it has two: before and after. Limit: an agent that runs git in the user's own checkout is taken for the user.

@@ -129,7 +129,8 @@ class Git:
         if answer.status not in accept and _remove_left_lock(answer.stderr):
             answer = await self._attempt(*arguments, way=way)
         if answer.status not in accept:
-            reason = answer.stderr or f"it ended with status {answer.status}"
+            how = f"was ended by signal {-answer.status}" if answer.status < 0 else f"ended with status {answer.status}"
+            reason = answer.stderr or f"it {how}"
             failed = LockedError if _LOCKED.search(reason) else GitError
             raise failed(_name_of(arguments), self.folder, reason, answer.status)
         return answer

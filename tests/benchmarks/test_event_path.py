@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks import event_path
 
-FUNCTIONS: Final = 93
-FILES: Final = 29
+FUNCTIONS: Final = 89
+FILES: Final = 30
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def test_an_event_passes_no_more_functions_than_before(path: event_path.EventPat
 def test_the_path_leads_from_the_report_to_the_transaction(path: event_path.EventPath) -> None:
     """The measure sees the handler's report, the kernel, the rules of the worker, and the thread of the store."""
     names = [each.name for each in path.functions]
-    for name in ("RunningActivity.report", "LogWriter.commit", "advance", "work_ends", "SqliteStore._write"):
+    for name in ("RunningActivity.report", "LogWriter.commit", "advance", "work_ends", "SqliteStore._append"):
         assert name in names
     assert names[0] == "RunningActivity.report"
     assert len(list(path.tree())) == len(path.functions)

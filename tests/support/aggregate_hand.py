@@ -52,7 +52,7 @@ class Hand:
         """Give an event from outside."""
         return self.accept(Envelope(entity, event, self.now_ms, actor))
 
-    def refuse(self, entity: str, event: Event) -> Refusal:
+    def must_refuse(self, entity: str, event: Event) -> Refusal:
         """Give an event that must be refused."""
         answer = self.offer(Envelope(entity, event, self.now_ms))
         assert isinstance(answer, Refusal)

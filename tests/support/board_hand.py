@@ -29,7 +29,7 @@ def make(name: str, *needs: str, max_retries: int = 0, **fields: Any) -> fleet_t
 
 
 def ask(of: Hand, *names: str) -> Hand:
-    """Let workers ask for work, one after another; ann, if nobody is named."""
+    """Let workers ask for work, one after another; without a name, ann."""
     for name in names or ("ann",):
         of.hear(f"worker/{name}", f"worker_slot:{name}", worker_slot.WorkWanted())
     return of
@@ -96,7 +96,7 @@ def assigned(of: Hand) -> list[tuple[str, str]]:
 
 
 def brief(of: Hand) -> task.Brief:
-    """Return the brief of the only task that the last reaction has given to somebody."""
+    """Return the brief of the only task that the last reaction has assigned."""
     (found,) = [event.brief for _, _, event in of.told() if isinstance(event, assignment.Assigned)]
     return found
 

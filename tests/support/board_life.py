@@ -99,7 +99,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 
 class Board(RuleBasedStateMachine):
-    """A board, and everybody who speaks to it."""
+    """A board, and all that send to it."""
 
     @initialize(plan=plans())
     def open(self, plan: Plan) -> None:
@@ -132,7 +132,7 @@ class Board(RuleBasedStateMachine):
             assert [each.name for each in STEPS[step.machine] if not each.holds(step)] == [], step
         assert [each.reason for each in reaction.refusals if not self.is_expected(each)] == []
         held = [each.owner for each in tasks_of(of) if each.owner and each.state in KEPT]
-        assert len(set(held)) == len(held), "nobody has two tasks"
+        assert len(set(held)) == len(held), "no worker has two tasks"
         assert not any(each.owner for each in tasks_of(of) if task.settled(each)), "what is settled is in no hand"
 
     def is_expected(self, refusal: Refusal) -> bool:
@@ -168,7 +168,7 @@ class Board(RuleBasedStateMachine):
             self.report(by)
 
     def report(self, by: Chance) -> None:
-        """Whoever has nothing in hand wants work, and one who has something says what has become of it."""
+        """A worker without a task asks for work. A worker with a task reports its outcome."""
         self.want_work()
         chosen = self.pick(by, lambda each: bool(each.owner))
         if chosen is not None:
@@ -177,7 +177,7 @@ class Board(RuleBasedStateMachine):
             self.offer(self.of.message(f"worker/{chosen.owner}", f"task:{chosen.id}", event))
 
     def want_work(self) -> None:
-        """Let everybody who has nothing in hand ask for work, if he has not."""
+        """Let each worker without a task ask for work, unless it waits already."""
         owners = {each.owner for each in tasks_of(self.of.aggregate) if each.state in KEPT}
         for name in (each.name for each in self.plan.agents if each.name not in owners):
             if self.of.entity(f"worker_slot:{name}").state in {worker_slot.State.AWAY, worker_slot.State.WORKING}:
@@ -186,7 +186,7 @@ class Board(RuleBasedStateMachine):
     @precondition(lambda self: self.has(_was_claimed))
     @rule(by=CHANCES)
     def speak_too_late(self, by: Chance) -> None:
-        """Somebody reports of a claim that is over."""
+        """A worker reports on a claim that is over."""
         kinds = (
             task.Started,
             task.Completed,
@@ -203,7 +203,7 @@ class Board(RuleBasedStateMachine):
 
     @rule(by=CHANCES)
     def leave(self, by: Chance) -> None:
-        """Somebody goes for good, now and then."""
+        """A worker leaves for good, now and then."""
         name = self.plan.agents[by.number % len(self.plan.agents)].name
         if by.way > 9:
             self.offer(self.of.message(f"worker/{name}", f"worker_slot:{name}", worker_slot.WorkerGone("enough")))
@@ -360,7 +360,7 @@ MOVES: Final[tuple[Callable[[Board, Chance], None], ...]] = (
 BOARD: Final = system.type_of("board")
 
 
-def wander(plan: Plan, seed: int, steps: int, kind: AggregateType = BOARD) -> None:
+def must_survive_steps(plan: Plan, seed: int, steps: int, kind: AggregateType = BOARD) -> None:
     """Let a board take so many steps that look like chance and are the same every time."""
     of = Board()
     of.open(plan)

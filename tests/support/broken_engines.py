@@ -1,6 +1,6 @@
 """Engines with one deliberate mistake each: the simulation of the real engine has to find them."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
 from lifefold.core.kernel import Envelope, Phase, Refusal, RequestedEffect, RunnerRecovered
@@ -9,7 +9,7 @@ from lifefold.interpreters.engine import Decision, EffectContext, Engine
 from lifefold.interpreters.engine.activities import Key
 from lifefold.interpreters.engine.effect_queue import EffectQueue
 from lifefold.interpreters.engine.inputs import Input
-from lifefold.interpreters.store import Batch
+from lifefold.interpreters.store import Batch, SnapshotPart
 
 
 class PerformsBeforePersisting(Engine):
@@ -245,6 +245,28 @@ class GoesOnWithoutItsStore(Engine):
         self._writer._store = _Kept(self._store, tried)  # type: ignore[misc]
 
 
+class SnapshotsWithoutEffects(Engine):
+    """It takes a snapshot of an aggregate whose effects are not all performed."""
+
+    def _is_quiet(self, aggregate: str) -> bool:
+        del aggregate
+        return True
+
+
+class SnapshotsTooFew(Engine):
+    """It believes that a snapshot has changes that it lacks."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        parts = self._snapshots._changed_parts
+
+        def first(*asked: Any) -> Iterator[SnapshotPart]:
+            found = list(parts(*asked))
+            return iter([each for each in found if not each.ref] if self.has_heard else found)
+
+        self._snapshots._changed_parts = first  # type: ignore[method-assign, assignment]
+
+
 MISTAKES: Final[tuple[type[Engine], ...]] = (
     PerformsBeforePersisting,
     AnswersBeforePersisting,
@@ -262,4 +284,6 @@ MISTAKES: Final[tuple[type[Engine], ...]] = (
     RunsAnActivityTwice,
     TakesCommandsTwice,
     GoesOnWithoutItsStore,
+    SnapshotsWithoutEffects,
+    SnapshotsTooFew,
 )

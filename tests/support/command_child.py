@@ -21,7 +21,9 @@ import anyio.lowlevel
 
 from lifefold.core.fleet import system
 from lifefold.interpreters.cli import app, commands
+from lifefold.interpreters.cli.grammar import parser
 from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.rules import rules_version
 
 MOST_BYTES: Final = 60_000
 """How long a packet may be."""
@@ -34,7 +36,9 @@ def main() -> int:
     for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
         import_module(module.name)
     anyio.run(anyio.lowlevel.checkpoint)
-    Ledger(system)  # its codec is made once for a process
+    Ledger(system)  # its codec is made once for a process, and so are these two
+    rules_version(system)
+    parser()
     gc.freeze()
     with socket.socket(fileno=os.dup(0)) as asked:
         while True:

@@ -19,7 +19,7 @@ Mutants = Mapping[str, tuple[str, Callable[[], Machine[Any]]]]
 """By the name of a mistake: words of a property that finds it, and how to make a machine with it."""
 
 
-def proven(target: Machine[Any] | System, bounds: Bounds | None = None, **more: Any) -> Report:
+def must_hold(target: Machine[Any] | System, bounds: Bounds | None = None, **more: Any) -> Report:
     """Check, and require that everything was looked at and that every property holds, none of them idly."""
     report = check(target, bounds=bounds or Bounds(compared=COMPARED), **more)
     assert not report.truncated, report
@@ -60,13 +60,13 @@ _PARTS = (
 )  # fmt: skip
 
 
-def is_found(mutant: tuple[str, Callable[[], Machine[Any]]], bounds: Bounds | None = None) -> None:
+def must_be_found(mutant: tuple[str, Callable[[], Machine[Any]]], bounds: Bounds | None = None) -> None:
     """Require that a mistake breaks the property that these words are of."""
     words, make = mutant
-    is_broken(words, make(), bounds or Bounds(states=STATES))
+    must_break(words, make(), bounds or Bounds(states=STATES))
 
 
-def is_broken(words: str, target: Machine[Any] | System, bounds: Bounds, **more: Any) -> None:
+def must_break(words: str, target: Machine[Any] | System, bounds: Bounds, **more: Any) -> None:
     """Require that a property with these words is broken: in the nearest states, or in all within the bounds.
 
     They are not compared with the graph of what is not renumbered: a mistake in the rules is none of the checker.

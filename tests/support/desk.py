@@ -48,7 +48,7 @@ class Hearth(State):
 
 
 class Asked(Event, frozen=True):
-    """Somebody has the graph run."""
+    """An operator starts the graph."""
 
 
 class Came(Event, frozen=True):
@@ -131,7 +131,7 @@ talk: Final = Machine("talk", Letter(), rows=(row(Desk.EMPTY, Asked, Desk.DONE),
 
 @rule(on=talk)
 def tell(_talks: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """Whoever writes the letters hears of what was asked."""
+    """The aggregate that writes is told of the question."""
     if isinstance(transition.event, Asked):
         yield Tell("letters", "letters", Asked())
 

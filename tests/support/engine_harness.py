@@ -49,7 +49,7 @@ class VirtualClock:
         self._moved = anyio.Event()
 
     def go_on(self) -> None:
-        """Let it be the next time that somebody waits for."""
+        """Advance to the next time that a sleeper waits for."""
         self.set(max(self._now_ms, min(self.awaited, default=self._now_ms)))
 
 

@@ -61,7 +61,7 @@ class Driver:
     """Drives the aggregates of one plan until nothing is left to happen. ``broken`` agents can make no task's place."""
 
     def __init__(self, plan: Plan, script: Sequence[int] = (), *, people: bool = False) -> None:
-        """Open the fleet. With ``people``, the script may also make somebody step in, and the runner crash."""
+        """Open the fleet. With ``people``, the script may also give operator commands, and crash the runner."""
         self.plan = plan
         self.people = people
         self.now_ms = 0
@@ -200,7 +200,7 @@ class Driver:
             case RunSession(session_seq=session_seq):
                 self.run_session(part, session_seq, delay_ms)
             case _:
-                message = f"nobody performs {activity}"
+                message = f"no handler performs {activity}"
                 raise AssertionError(message)
 
     def run_session(self, part: Part, session_seq: int, delay_ms: int) -> None:
@@ -244,7 +244,7 @@ class Driver:
                 self.post("board", transition.entity, said, self.delay_ms())
 
     def step_in(self) -> None:
-        """Choose whether somebody steps in. A pause and a hold are over, some time."""
+        """Choose whether an operator gives a command. Pauses and holds end after a while."""
         agent = self.plan.agents[self.choose(len(self.plan.agents))].name
         worker = f"worker/{agent}"
         match self.choose(24):

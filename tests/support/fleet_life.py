@@ -234,7 +234,7 @@ class Life:
         """A task in hand has an owner who is there, or whose word is on its way."""
         owner = f"worker/{of.record.owner}"
         worker_slot = self.record("board", f"worker_slot:{of.record.owner}")
-        assert owner in self.aggregates, "whoever has a task is somebody"
+        assert owner in self.aggregates, "the owner of a task is a worker"
         assert str(worker_slot.state) == "Working", "who has a task has not gone"
         assert worker_slot.task == of.record.id
 
@@ -263,7 +263,7 @@ class Life:
 
 
 class Fleet(RuleBasedStateMachine):
-    """A fleet, and everybody who has to do with it."""
+    """A fleet, its operators and its sessions."""
 
     subject: System = system
 
@@ -273,7 +273,7 @@ class Fleet(RuleBasedStateMachine):
         self.life = Life(plan, self.subject)
 
     @rule(number=NUMBER)
-    def somebody_says_something(self, number: int) -> None:
+    def an_operator_sends_a_message(self, number: int) -> None:
         """A person says what is a person's to say, to whomever, whether it fits or not."""
         self.life.happen(number, Cause.COMMAND)
 
@@ -308,6 +308,6 @@ class Fleet(RuleBasedStateMachine):
         self.life.crash()
 
     @rule(number=NUMBER)
-    def somebody_speaks_too_late(self, number: int) -> None:
+    def a_message_comes_too_late(self, number: int) -> None:
         """What is long over says something."""
         self.life.speak_late(number)

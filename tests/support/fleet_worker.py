@@ -128,9 +128,12 @@ class MessageWatch:
     def __init__(self) -> None:
         """Watch from the beginning of a fleet on."""
         self.waiting: dict[str, list[str]] = {}
+        self.followed = 0
+        """The number of reactions."""
 
     def __call__(self, name: str, reaction: Reaction) -> None:
         """Follow one reaction of an aggregate, transition by transition."""
+        self.followed += 1
         waiting = self.waiting.setdefault(name, [])
         for transition in reaction.transitions:
             match transition.event:

@@ -183,7 +183,7 @@ class Hands:
         _activity: WatchBranch | WatchOutput | FollowOutput | AwaitTrigger | DeliverNotification,
         context: ActivityContext,
     ) -> None:
-        """See whoever is watched move all the time, and nothing that triggers anything; the fleet has no notifiers."""
+        """Let watched sessions move all the time, and no trigger fire; the fleet has no notifiers."""
         if not context.cleanup_only:
             await anyio.sleep_forever()
 
@@ -251,7 +251,7 @@ class Hands:
         await context.report(session.SessionExited(session.Error("exit 1") if failed else session.Success()))
 
     async def _urge(self) -> None:
-        """Have somebody say something that cannot wait, and rely on its being kept once it was accepted."""
+        """Send an urgent message. An accepted one must be kept."""
         message = Envelope("mailbox", mailbox.OperatorMessageArrived("hurry"), self.engine.clock.now_ms())
         if isinstance(await self.engine.send("worker/ann", message), Reaction):
             self.do("message")
@@ -315,7 +315,7 @@ async def _let_time_pass(clock: VirtualClock) -> Never:
 
 
 def is_over(engine: Engine) -> bool:
-    """Tell whether every task is settled and everybody has gone home."""
+    """Tell whether every task is settled and every worker has left."""
     workers = [each for name, each in engine.aggregates.items() if name != board.NAME]
     opened = len(workers) == len(PLAN.agents)
     return opened and board.finished(engine.aggregates[board.NAME]) and all(map(shutdown.settled, workers))

@@ -6,7 +6,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -53,14 +53,6 @@ class Lab:
         panel = self.page.locator(".jp-NotebookPanel")
         expect(panel.locator(".jp-Cell").first).to_be_visible(timeout=WAIT_MS)
         return panel
-
-    def open_all(self, *names: str) -> Iterator[Locator]:
-        """Yield the panel of each notebook of the folder, while it is in front."""
-        self.open(names[0])
-        for name in names:
-            self.page.locator(".jp-DirListing-item").filter(has_text=name).dblclick()
-            expect(self.page.locator(".jp-mod-current[role=tab]").filter(has_text=name)).to_be_visible(timeout=WAIT_MS)
-            yield self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
 
     def write(self, name: str, *cells: str) -> Locator:
         """Write a notebook of code cells, and open it."""

@@ -38,11 +38,11 @@ class Heat(State):
 
 
 class Lit(Event, frozen=True):
-    """Somebody lights the fire."""
+    """The fire is lit."""
 
 
 class Stoked(Event, frozen=True):
-    """Somebody put wood on."""
+    """Wood was put on."""
 
 
 class Fired(Event, frozen=True):
@@ -52,7 +52,7 @@ class Fired(Event, frozen=True):
 
 
 class Doused(Event, frozen=True):
-    """Somebody puts the fire out, or pours water on the hot pots."""
+    """The fire is put out, or water is poured on the hot pots."""
 
 
 class Cooled(Event, frozen=True):
@@ -64,7 +64,7 @@ class Rested(Event, frozen=True):
 
 
 class Called(Event, frozen=True):
-    """Somebody says a word, and it is to be announced."""
+    """A word is called, and is to be announced."""
 
     word: str = "hello"
 
@@ -90,7 +90,7 @@ class Fire(Activity, frozen=True):
 
 
 class Announce(Effect, frozen=True):
-    """Say a word to everybody."""
+    """Announce a word."""
 
     word: str
 

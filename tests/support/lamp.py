@@ -42,7 +42,7 @@ class Failed(Event, frozen=True):
 
 
 class Shaken(Event, frozen=True):
-    """Somebody shakes it."""
+    """The lamp is shaken."""
 
 
 class Shine(Activity, frozen=True):

@@ -1,7 +1,7 @@
 """A small lifecycle for the kernel's tests: an oven, with everything in it that a lifecycle may have.
 
 It bakes (an activity that is over by itself, and that may be broken off), it cools down (three timers, one for each
-way to come back after a crash), somebody may knock (which waits while it bakes), and it may be scrapped.
+way to come back after a crash), a visitor may knock (which waits while it bakes), and it may be scrapped.
 """
 
 from typing import Final, Never
@@ -20,7 +20,7 @@ class Place(State):
 
 
 class Lit(Event, frozen=True):
-    """Somebody lights the fire."""
+    """The fire is lit."""
 
     degrees: int = 200
 
@@ -34,11 +34,11 @@ class Baked(Event, frozen=True):
 
 
 class Doused(Event, frozen=True):
-    """Somebody puts the fire out."""
+    """The fire is put out."""
 
 
 class Knocked(Event, frozen=True):
-    """Somebody is at the door."""
+    """A visitor knocks."""
 
 
 class Warned(Event, frozen=True):
@@ -54,7 +54,7 @@ class Cooled(Event, frozen=True):
 
 
 class Scrapped(Event, frozen=True):
-    """Nobody wants it any more."""
+    """The oven is scrapped."""
 
 
 class Bake(Activity, frozen=True):
@@ -64,13 +64,13 @@ class Bake(Activity, frozen=True):
 
 
 class Ring(Effect, frozen=True):
-    """Tell everybody that there is bread."""
+    """Announce the bread."""
 
     loaves: int
 
 
 class Oven(Record, frozen=True):
-    """An oven. ``looked_at_ms`` is when somebody last looked."""
+    """An oven. ``looked_at_ms`` is the time of the last look."""
 
     state: Place = Place.COLD
     at_ms: int = 0
@@ -102,7 +102,7 @@ def welcome(oven: Oven, _event: Knocked) -> Step[Oven, Never]:
 
 
 def is_hot(oven: Oven, _event: Knocked) -> bool:
-    """Nobody may come in while it bakes, except into a very hot oven's house."""
+    """No visitor may come in while it bakes, unless the oven is very hot."""
     return oven.degrees > 500
 
 

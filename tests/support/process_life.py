@@ -83,7 +83,7 @@ class Life:
             assert isinstance(answer, EntityStep), answer.reason
         return self
 
-    def refuse(self, event: Event) -> str:
+    def must_refuse(self, event: Event) -> str:
         """Offer an event that must be refused, and return why it was."""
         before = self.entity
         answer = self.offer(event, self.source(event))

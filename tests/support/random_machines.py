@@ -19,11 +19,11 @@ RINGS: Final[dict[int, list[Any]]] = {
 
 
 class Go(Event, frozen=True):
-    """Somebody wants it to go on."""
+    """An operator continues it."""
 
 
 class Push(Event, frozen=True):
-    """Somebody pushes."""
+    """An operator pushes."""
 
 
 class Done(Event, frozen=True):

@@ -58,7 +58,7 @@ class RecordedRuntime:
 
 
 class UneasyStore(MemoryStateManager):
-    """A store that cannot keep anything while ``full`` is set, or says once that somebody was faster."""
+    """A store that cannot keep anything while ``full`` is set, or reports once that another writer was faster."""
 
     full = False
     before_save: Callable[[], object] | None = None

@@ -46,7 +46,7 @@ class Bell:
     def heard_now(self) -> str:
         """Wait for a line and return it, for tests without an event loop."""
         while b"\n" not in self._heard:
-            assert select.select([self._fd], [], [], PATIENCE_S)[0], f"nobody rang {self.path.name}"
+            assert select.select([self._fd], [], [], PATIENCE_S)[0], f"{self.path.name} was not rung"
             self._heard += os.read(self._fd, 4096)
         return self._take()
 
@@ -55,7 +55,7 @@ class Bell:
         return line.decode()
 
     def is_silent(self) -> bool:
-        """Tell whether nobody has rung who was not heard."""
+        """Tell whether every ring was heard."""
         try:
             self._heard += os.read(self._fd, 4096)
         except BlockingIOError:
@@ -115,7 +115,7 @@ def run_shim(directory: Path, told: bytes | None = None, *, writes: str = "") ->
         return shim.wait(PATIENCE_S)
 
 
-async def death(identity: ProcessIdentity) -> None:
+async def must_die(identity: ProcessIdentity) -> None:
     """Wait until a process that may have died already is dead."""
     try:
         pidfd = os.pidfd_open(identity.pid)

@@ -1,4 +1,4 @@
-"""A pipe that nobody reads from, full to the last byte, so that whoever writes to it waits."""
+"""A pipe without a reader, full to the last byte, so that a writer waits."""
 
 import os
 from contextlib import suppress

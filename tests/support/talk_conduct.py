@@ -3,7 +3,7 @@
 import msgspec
 
 from lifefold.core.fleet.worker import assignment, conversation
-from lifefold.core.fleet.worker.conversation import Conversation, SessionEnded, State
+from lifefold.core.fleet.worker.conversation_model import Conversation, SessionEnded, State
 from lifefold.core.kernel import Transition, replace
 from lifefold.core.lifecycles import session
 from lifefold.core.policy.ends import Trouble

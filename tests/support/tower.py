@@ -26,7 +26,7 @@ class Sound(State):
 
 
 class Pulled(Event, frozen=True):
-    """Somebody pulls the rope."""
+    """The rope is pulled."""
 
 
 class Faded(Event, frozen=True):

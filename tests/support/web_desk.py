@@ -50,9 +50,11 @@ class Served:
 
 
 @contextmanager
-def served(logs: Sequence[Path], *, port: int = 0, find: Finder | None = None) -> Generator[Served]:
-    """Serve the desk of some logs, or of those that are found, with a client that is logged in."""
-    with opened(logs, port=port, find=find) as desk:
+def served(
+    logs: Sequence[Path], *, port: int = 0, find: Finder | None = None, reports: Sequence[Path] = ()
+) -> Generator[Served]:
+    """Serve the desk of some logs, or of those that are found, and of reports, with a client that is logged in."""
+    with opened(logs, port=port, find=find, reports=reports) as desk:
         thread = threading.Thread(target=desk.run, daemon=True)
         thread.start()
         try:

@@ -1,4 +1,4 @@
-"""The fleet with witnesses: they remember what nobody has to, and what therefore no state of it can show.
+"""The fleet with witnesses. They remember facts that no rule needs, so no state of the fleet shows them.
 
 A worker forgets what it has merged as soon as it has told so, and which of its messages were urgent; the board forgets
 whose word it was that a task has failed, and nothing but its own view knows who has waited longest.
@@ -216,7 +216,7 @@ def outcomes(of: Aggregate) -> Outcomes:
 
 
 def taken_for_what_came(fleet: Projection) -> bool:
-    """Tell whether what the board was told of a claim is what came of it, as long as somebody knows."""
+    """Tell whether the board knows the outcome of a claim, as long as a witness knows it."""
     taken: Outcomes = fleet.aggregates[board.NAME]
     said = {(name, epoch): word for name, epoch, word in taken}
     known: Outcomes = Outcomes().union(*(seen for name, seen in fleet.aggregates.items() if name != board.NAME))
@@ -226,7 +226,7 @@ def taken_for_what_came(fleet: Projection) -> bool:
 class Left(msgspec.Struct, frozen=True):
     """Whether something is left to do on a board, or may come; ``spent`` are those who have nothing left to spend.
 
-    ``is_manned``: somebody is left who may do it.
+    ``is_manned``: a worker is left that may do it.
     """
 
     is_much: bool
@@ -244,7 +244,7 @@ def remember_dismissal(before: int, transition: Transition) -> int:
 def waits_for_more(of: Aggregate) -> Left | bool:
     """Return what is left of a board's work, and of a worker whether it was not sent home.
 
-    What is asked for again after everybody was sent home is nobody's to do.
+    After all workers were released, a retried task has no worker.
     """
     if of.kind != board.NAME:
         return not (of.views["diary"].sent_home if of.kind == worker.KIND else of.views["dismissed"])
@@ -275,7 +275,7 @@ def brought_home(of: Aggregate) -> Claims:
 
 
 def closed_is_merged(fleet: Projection) -> bool:
-    """Tell whether somebody has merged whatever is closed, under the very claim that has closed it."""
+    """Tell whether each closed task was merged, under the claim that has closed it."""
     merged: Claims = Claims().union(*(seen for name, seen in fleet.aggregates.items() if name != board.NAME))
     closed: Claims = fleet.aggregates[board.NAME]
     return closed <= merged
@@ -289,12 +289,12 @@ def urgency_interrupts(of: Aggregate) -> bool:
 
 
 def stops_when_asked(of: Aggregate) -> bool:
-    """Tell whether the agent was asked to stop only because somebody wants that."""
+    """Tell whether the agent was asked to stop only because that is desired."""
     return not of.views["diary"].stopped or of.record("desired_state").state is desired_state.State.STOP
 
 
 def is_made_before_it_is_used(step: Transition) -> bool:
-    """Tell whether no rule says of an agent's first place that it is ready: whoever makes it does."""
+    """Tell whether no rule reports an agent's first worktree as ready: its handler does."""
     first = step.before is not None and step.before.state is session.State.INITIALIZING
     return not (first and isinstance(step.event, session.WorktreeReady) and step.actor.startswith("rule:"))
 
@@ -343,7 +343,7 @@ def _heard(fleet: Projection) -> Iterable[Told]:
 
 
 def has_its_time(fleet: Projection) -> bool:
-    """Tell whether whoever has to make room was told how long that may take, and nobody else, of the last claims."""
+    """Tell whether the preempted workers of the last claims got their time limit, and no other worker did."""
     said: Told = fleet.aggregates[board.NAME]
     made = dict(said.claims)
     return all(
@@ -355,7 +355,7 @@ def has_its_time(fleet: Projection) -> bool:
 
 
 def knows_how_often(fleet: Projection) -> bool:
-    """Tell whether everybody who rests before he is restarted knows for the how many-th time that is."""
+    """Tell whether each worker that waits for its restart knows the number of the restart."""
     said: Told = fleet.aggregates[board.NAME]
     return all(set(each.granted) <= set(said.granted) for each in _heard(fleet))
 

@@ -41,7 +41,7 @@ def observe(conduct: Conduct, transition: Transition) -> Conduct:
 
 
 def _of_work(now: Conduct, transition: Transition) -> Conduct:
-    """Take in what has happened to the work in hand, to whoever watches the session, or to what is wanted."""
+    """Take in a change of the assigned work, of the stall detector, or of the desired state."""
     if transition.machine == stall_detector.machine.name:
         return replace(now, stalled=transition.entered is stall_detector.State.STALLED)
     if transition.machine == turns.REF:

@@ -25,6 +25,7 @@ SLOW = "fleet file"
 def test_a_reader_takes_a_valid_input(name: str) -> None:
     """So the changed inputs are near to valid ones."""
     reader = readers()[name]
+    assert reader.inputs
     for text in reader.inputs:
         reader.read(text)
 

@@ -127,7 +127,7 @@ ASKING: Final[Mapping[str, Small]] = {
     "one agent that asks, and is watched": Small(
         Plan(
             "small",
-            (AgentPlan("a0", _agents(1, 2)[0].limits, stall=stall_detector.Limits(warn_ms=2, end_ms=4)),),
+            (AgentPlan("a0", _agents(1, 2)[0].limits, stall=_LADDER),),
             (_task(0),),
             questions=question.Terms(1, (StandingAnswer("Read", "a", allows=True),)),
         ),

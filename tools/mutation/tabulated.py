@@ -1,7 +1,7 @@
 """The outcomes of a machine in every reachable state, as a table for a comparison with another machine.
 
-Two machines are equivalent if they start alike, and every input has the same outcome in every state that the first can
-reach: the same state, the same effects, or a refusal. They then reach the same states, and a property of their
+Two machines are equivalent if they start alike, and every input has the same outcome in every reachable state of the
+first. An outcome is a state with effects, or a refusal. They then reach the same states, and a property of their
 behaviour holds of both or of neither.
 """
 

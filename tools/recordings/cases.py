@@ -23,8 +23,8 @@ TRIES: Final = {"aider": 4}
 class Case(msgspec.Struct, frozen=True):
     """A session to record.
 
-    ``after`` is the case before it, in the same home. ``conversation`` is "new" for a chosen identifier, "resumed" for
-    the one of the case before, "lost" for one that is not there, and empty for one of the program's own. ``asked`` is
+    ``after`` is the case before it, in the same home. ``conversation`` is "new" for a chosen identifier, and "resumed"
+    for the one of the case before. It is "lost" for a missing one, and empty for one of the program's own. ``asked`` is
     how the permission tool answers; an empty one is no such tool. ``settings`` change the program's settings.
     """
 

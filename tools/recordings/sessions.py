@@ -160,9 +160,13 @@ class Sandbox:
         subprocess.run(["git", "init", "-q", self.work], check=True)  # noqa: S603, S607  # a new repository
         subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "start"], check=True)  # noqa: S603  # as above
 
+    def case(self, name: str) -> Case:
+        """Return a case of the program by its name."""
+        return CASES[self.program][name]
+
     def chain(self, name: str, *, resets_at_s: int | None = None) -> dict[str, Session]:
         """Run the session of a case, and of the cases before it; return them by name, in order."""
-        case = CASES[self.program][name]
+        case = self.case(name)
         earlier = self.chain(case.after) if case.after else {}
         before = earlier[case.after].conversation if earlier else ""
         return {**earlier, name: self.session(case, before, resets_at_s=resets_at_s)}

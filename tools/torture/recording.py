@@ -2,8 +2,8 @@
 
 ``interposed.c`` records each operation of a program on a folder. ``Disk`` repeats the operations on a model. The model
 keeps apart what is durable and what is only written. A loss of power after any operation keeps the durable part. Of the
-other operations it keeps any: a *sector* of 512 bytes is kept or lost by itself, also a later one without an earlier
-one, and so is each change of a name or of a length. That is weaker than what usual file systems do.
+other operations it keeps any. A *sector* of 512 bytes is kept or lost by itself, also a later one without an earlier
+one. So is each change of a name or of a length. That is weaker than what usual file systems do.
 """
 
 import os

@@ -8,8 +8,8 @@ Everything is in the log, so no notification is lost or repeated when a runner e
 delivery and its record delivers again, under the same number: at least once, and recognisable.
 
 The board has one notifier for each table, and none without one. Rules announce what they see in the log. A runner
-observes what only it can see, such as a merge that local changes block; the ``key`` of such an observation is told
-once, however often it is observed.
+announces its own observations, such as a merge that local changes block. An observation has a ``key``, and each key is
+announced once.
 """
 
 from typing import Any, ClassVar, Final, Never

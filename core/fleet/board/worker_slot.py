@@ -1,7 +1,9 @@
 """The board's view of a worker: away, waiting for work, working, or gone. The board has one slot for each worker.
 
-In a fleet with trust gates (decision E34), a worker slot also has the track record of its agent: one success for each
-closed task, and the judgements of operators. The formula is in ``core.policy.access``.
+A slot is Working until the worker asks for work again. After a failed session that is later than the end of its claim.
+
+In a fleet with trust gates (decision E34), a worker slot also has the track record of its agent. It has one success for
+each closed task, and the judgements of operators. The formula is in ``core.policy.access``.
 """
 
 from typing import Any, ClassVar, Final, Never, Self

@@ -151,7 +151,7 @@ def reason_of(spent: Entity[budget.Budget]) -> str:
 
 
 def shortage_of(spent: Entity[budget.Budget]) -> str:
-    """Return what is wrong with a budget that has no share left: it is spent, or what is left is less than a share."""
+    """Return the fault of a budget without a share: it is spent, or its rest is less than a share."""
     short = [each for each in spent.record.lines if not each.suffices]
     return "is too small for another claim" if any(map(_is_left, short[:1])) else "is spent"
 

@@ -1,8 +1,8 @@
 """Claims: the rules that give tasks to workers and take tasks from them.
 
-The first ready task, by priority and then by its place in the plan, goes to a worker that may take it, by role and by
-trust (E21, E34). Its budgets have a share, and its account does not rest. Of several workers the one that has waited
-longest gets it. Work that is done and only has to be verified as a whole, or merged, goes first.
+Ready tasks are ordered by priority, and then by their place in the plan. The first one goes to a worker that may take
+it, by role and by trust (E21, E34). Its budgets have a share, and its account does not rest. Of several workers the one
+that has waited longest gets it. Work that is done and only has to be verified as a whole, or merged, goes first.
 
 A task that leaves its owner other than by the owner's report is recalled from it (E20). A task whose owner is gone goes
 to another worker, under the next epoch (E12).

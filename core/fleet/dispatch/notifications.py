@@ -1,4 +1,4 @@
-"""Notifications: the rules of the board that announce to its notifiers what waits for people, and what has happened.
+"""Notifications: the rules of the board that announce waiting decisions and occurrences to its notifiers.
 
 Each rule follows from one transition, and a transition is in the log once. So each occurrence is announced once, also
 after a restart. A task that fails again after an operator's retry has failed twice, and people are told twice.

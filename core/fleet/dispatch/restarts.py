@@ -1,6 +1,6 @@
 """Restarts of agents that have stopped by their errors: the rules of the board, and properties of the fleet.
 
-How often agents may restart is a fact about several workers, so the board keeps the account, in permits
+How often agents may restart is a fact about several workers, so the board keeps the account. It has permits
 (``restart_permit``): some for each worker and some for all. The worker asks (``RestartWanted``) and is answered. With a
 permit of each kind it rests, restarts, and reports it (``RestartDone``). The window of the permits begins then. A
 worker that goes for good returns the permits that it holds. The rules of the worker are in ``worker.restarts``.

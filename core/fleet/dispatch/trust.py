@@ -2,8 +2,8 @@
 
 - A closed task counts as a success of its author, also if another worker merged it. Failures are neutral. Operators
   report violations: the board sees races and failures, and neither is a fault of the agent.
-- A demoted agent loses its task, if the task requires more trust, or if its work would be merged without a review that
-  the new level requires. Finished work is merged all the same (E16).
+- A demoted agent loses its task if the task requires more trust. It also loses it if the new level requires a review
+  before the merge, and the task has none. Finished work is merged all the same (E16).
 - A task that requires more trust than any agent has is blocked (``dependencies``). It goes on when an agent reaches the
   level.
 """

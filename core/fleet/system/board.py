@@ -113,7 +113,7 @@ aggregate = AggregateType(
         # The rules of a transition see one aggregate, and their actions are done in this order. The comments name the
         # orders that are known to matter; each has a test.
         #
-        # Before what follows from a task, so that people hear of a failure before they hear of what it blocks.
+        # Before the consequences of a task: people hear of a failure first, and then of the blocked tasks.
         notifications.announce_task,
         # Before `match`: a worker without a task does not use its account. This makes no task ready.
         accounts.leave_account,

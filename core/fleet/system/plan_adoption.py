@@ -1,9 +1,9 @@
-"""What commands have changed on a board beside its plan: tasks that were added, and budgets that were raised.
+"""The changes of a board by commands beside its plan: added tasks and raised budgets.
 
-A fleet file may have such a task later. Then the file and the board are compared as for any other task: the same
-definition changes nothing of it, and another one is a change of that task. A changed cap of the file is compared with
-the cap in force. The retries of the file are compared with those in force. ``lifefold retry`` may have raised these,
-but only if all of them are used. Then fewer retries in the file are no change.
+A fleet file may have such a task later. Then the file and the board are compared as for any other task. The same
+definition changes nothing, and another one is a change of that task. A changed cap of the file is compared with the cap
+in force. The retries of the file are compared with those in force. ``lifefold retry`` may have raised these, but only
+if all of them are used. Then fewer retries in the file are no change.
 """
 
 from collections.abc import Iterator, Mapping

@@ -34,7 +34,7 @@ from lifefold.core.fleet.worker import (
     usage_meter,
 )
 from lifefold.core.fleet.worker.prompt import compose
-from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Transition, rule
+from lifefold.core.kernel import ActivityEnded, Aggregate, AggregateType, Dispatch, Transition, rule
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.core.lifecycles.session_yielding import YieldWanted
 from lifefold.effects import Tell
@@ -48,6 +48,14 @@ agent = session_profiles.supervised.starting(session_profiles.SupervisedSession(
 
 
 _URGENT: Final = session.UrgentMessage()
+
+
+_LETS_GO_ON: Final = (
+    *(assignment.CheckedOut, assignment.CheckoutFailed, assignment.WorkFailed, assignment.SessionDied),
+    *(assignment.Inspected, assignment.Rejected, assignment.Parked, assignment.ParkingFailed, assignment.Merged),
+    *(assignment.Conflicted, assignment.Dropped, assignment.Recalled, ActivityEnded),
+)
+"""With these events of its assignment a worker holds no work or can begin it, or nothing of the last step is left."""
 
 
 def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
@@ -160,7 +168,8 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Report the end of a session to the assignment: finished, failed, orphaned, or given back with the agent.
 
     A suspended session keeps its work, under the same claim and in the same worktree (D28). So does a session that has
-    lost its conversation, once, and one that has not taken an urgent message.
+    lost its conversation, once, and one that has not taken an urgent message. Its work is finished if the budget or the
+    account allows no other session: a task that is given back is restarted, and the next prompt has the message.
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
     if exited and (
@@ -170,7 +179,9 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     match transition.entered:
-        case session.State.SESSION_COMPLETE if working and steering.leaves_urgent(worker, transition):
+        case session.State.SESSION_COMPLETE if (
+            working and steering.leaves_urgent(worker, transition) and _may_begin_another(worker, transition)
+        ):
             yield Dispatch("session", session.WorktreeReady())
         case session.State.SESSION_COMPLETE if working:
             brief: task.Brief = worker.record("assignment").brief
@@ -181,6 +192,11 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch("assignment", assignment.Dropped(_stopped_by(worker, transition)))
         case _:
             pass
+
+
+def _may_begin_another(worker: Aggregate, transition: Transition) -> bool:
+    """Tell whether budget and account allow another session of the claim after the one that ends here."""
+    return not quota.rests(worker) and not usage.is_used_up_by(worker, transition)
 
 
 def _failure(worker: Aggregate, transition: Transition) -> str:
@@ -199,15 +215,25 @@ _GIVEN_UP = frozenset({assignment.State.WANTING, assignment.State.PREPARING, ass
 """In these states of its assignment an agent that stops gives its task back."""
 
 
-@rule(on=assignment.machine)
+@rule(
+    on=assignment.machine,
+    event=(
+        assignment.WorkFinished,
+        assignment.Parked,
+        assignment.Merged,
+        assignment.Rejected,
+        assignment.ParkingFailed,
+        assignment.Conflicted,
+        assignment.WorkFailed,
+        assignment.CheckoutFailed,
+        assignment.Dropped,
+        assignment.WorkRequested,
+    ),
+)
 def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
     """Report the outcome of the work to the board, under the epoch of its claim."""
-    if transition.before is None:
-        return
-    before, brief = transition.before.state, transition.after.record.brief
+    before, brief = transition.was, transition.after.record.brief
     to = f"task:{brief.task}"
-    yield from orphans.reports(transition)
-    yield from nothing_done.reports(transition)
     match transition.event:
         case assignment.WorkFinished(took_ms=took_ms):
             yield Tell("board", to, task.Completed(brief.epoch, took_ms))
@@ -219,13 +245,13 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
             assignment.Rejected(reason=reason)
             | assignment.ParkingFailed(reason=reason)
             | assignment.Conflicted(reason=reason)
-        ) if not transition.before.record.is_orphan:
+        ) if not before.is_orphan:
             yield Tell("board", to, task.Rejected(brief.epoch, reason))
         case assignment.WorkFailed(reason=reason, diagnosis=diagnosis):
             yield Tell("board", to, task.Failed(brief.epoch, reason, diagnosis))
         case assignment.CheckoutFailed(reason=reason):
             yield Tell("board", to, _given_back(brief, f"{worker.key} could not make its place: {reason}"))
-        case assignment.Dropped(reason=reason) if before is not assignment.State.WANTING:
+        case assignment.Dropped(reason=reason) if before.state is not assignment.State.WANTING:
             yield Tell("board", to, _given_back(brief, reason))
         case assignment.WorkRequested():
             yield Tell("board", f"worker_slot:{worker.key}", worker_slot.WorkWanted(*usage.spent(worker)))
@@ -288,6 +314,8 @@ aggregate = AggregateType(
         rule(on=steering.machine, event=(steering.MessagePosted, steering.UrgentTaken), beside=question.REF)(
             question.keep_open
         ),
+        # Not when a silence after the nudge ends the session: what is given up asks nothing.
+        rule(on=stall_detector.machine, enters=stall_detector.AFTER_NUDGE, beside=question.REF)(question.keep_open),
         *(rule(on=each, beside=stall_detector.REF)(stall_detector.keep_watch) for each in (agent, question.machine)),
         # Before `work_ends`: the end of a session ends its tool, and the turn can then be verified.
         *turns.of_sessions(agent),
@@ -305,14 +333,18 @@ aggregate = AggregateType(
         rule(on=assignment.machine, enters=assignment.State.ORPHANED)(orphans.begin_inspection),
         # Before `next_round` and `go_on`: the board gets the outcome of a claim before the worker's next request. No
         # other order of these rules is known to matter.
+        orphans.report_death,
+        orphans.report_rescue,
+        orphans.report_loss,
+        nothing_done.report_nothing_done,
         report,
         usage.clear_meter,
         next_round,
+        rule(on=assignment.machine, event=_LETS_GO_ON)(go_on),
         *(
             rule(on=each)(go_on)
             for each in (
                 agent,
-                assignment.machine,
                 desired_state.machine,
                 usage_meter.machine,
                 stall_detector.machine,

@@ -16,7 +16,9 @@ import msgspec
 
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.worker import assignment, output
-from lifefold.core.fleet.worker.conversation import (
+from lifefold.core.fleet.worker.conversation import identifier, machine
+from lifefold.core.fleet.worker.conversation_charges import charge
+from lifefold.core.fleet.worker.conversation_model import (
     REF,
     Began,
     ClaimBegan,
@@ -24,9 +26,6 @@ from lifefold.core.fleet.worker.conversation import (
     IdChosen,
     SessionEnded,
     State,
-    charge,
-    identifier,
-    machine,
 )
 from lifefold.core.kernel import (
     Aggregate,
@@ -87,12 +86,14 @@ def _kept(worker: Aggregate, of_it: Conversation) -> KeptConversation | None:
 
 def replaces_lost_conversation(worker: Aggregate, transition: Transition) -> bool:
     """Tell whether the claim goes on with another conversation, because the session has found the present one lost."""
-    found, before = of(worker), transition.before
+    before, event = transition.before, transition.event
+    pauses = transition.entered is session.State.COOLING_DOWN
+    if before is None or not pauses or not isinstance(event, session.SessionExited):
+        return False
+    found = of(worker)
     if found is None or found.has_lost or found.state is State.UNNAMED:
         return False
-    ran = before is not None and before.state is session.State.RUNNING
-    pauses = transition.entered is session.State.COOLING_DOWN
-    return ran and pauses and isinstance(transition.event, session.SessionExited) and _ended(transition.event).is_lost
+    return before.state is session.State.RUNNING and _ended(event).is_lost
 
 
 def is_to_begin_anew(worker: Aggregate, transition: Transition) -> bool:

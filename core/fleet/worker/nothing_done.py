@@ -6,11 +6,11 @@ A task without commands is judged by its changes alone. So its worktree is inspe
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import Transition
+from lifefold.core.kernel import Aggregate, Transition, rule
 from lifefold.core.policy import ends
 from lifefold.effects import Tell
 
@@ -18,15 +18,14 @@ MOST_HIDDEN: Final = 5
 """How many ignored files a message names at most."""
 
 
-def reports(transition: Transition) -> Iterator[Tell]:
-    """Yield the message to the board about a task whose living session has changed nothing."""
-    if transition.before is None or transition.entered is not assignment.State.IDLE:
-        return
-    was: assignment.Assignment = transition.before.record
-    event = transition.event
-    if isinstance(event, assignment.Inspected) and not was.is_orphan:
-        to = f"task:{was.brief.task}"
-        yield Tell("board", to, fleet_task.NothingDone(was.brief.epoch, reason_of(event.hidden, event.said)))
+@rule(on=assignment.machine, event=assignment.Inspected, enters=assignment.State.IDLE)
+def report_nothing_done(_worker: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """Report to the board that a living session has changed nothing."""
+    was: assignment.Assignment = transition.was
+    if not was.is_orphan:
+        inspected = cast("assignment.Inspected", transition.event)
+        reason = reason_of(inspected.hidden, inspected.said)
+        yield Tell("board", f"task:{was.brief.task}", fleet_task.NothingDone(was.brief.epoch, reason))
 
 
 def reason_of(hidden: tuple[str, ...], said: str = "") -> str:

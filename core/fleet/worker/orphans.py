@@ -14,7 +14,7 @@ A session did not die if it was told to stop, was interrupted, was recalled from
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -30,6 +30,7 @@ from lifefold.core.kernel import (
     always,
     leads_to,
     projected,
+    rule,
     weakly,
 )
 from lifefold.core.lifecycles import session, session_profiles, task
@@ -71,34 +72,41 @@ def _is_alive(worker: Aggregate) -> bool:
     return any(part.slot == RunSession.__name__ for part in worker.entities["session"].running)
 
 
-def reports(transition: Transition) -> Iterator[Tell]:
-    """Yield the messages to the board about an orphan, under the epoch of its claim."""
-    if transition.before is None:
-        return
-    was: assignment.Assignment = transition.before.record
-    to, epoch = f"task:{was.brief.task}", was.brief.epoch
-    if isinstance(transition.event, assignment.SessionDied):
-        yield Tell("board", to, task.Orphaned(epoch, transition.event.reason, transition.event.diagnosis))
-        if transition.entered is assignment.State.IDLE:
-            yield Tell("board", to, task.Released(epoch, transition.event.reason))
-    elif assignment.is_orphan(was) and transition.entered in _ADOPTED:
-        yield Tell("board", to, task.Salvaged(epoch))
-    elif assignment.is_orphan(was) and (found := _found(transition.event)):
-        yield Tell("board", to, task.Failed(epoch, f"{was.death}; {found}", was.diagnosis))
-
-
 _ADOPTED: Final = frozenset({assignment.State.PARKING, assignment.State.MERGING})
+"""An orphan that enters one of these states is none any more."""
+
+
+@rule(on=assignment.machine, event=assignment.SessionDied)
+def report_death(_worker: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """Report to the board that a task is an orphan, and give it back if nothing is inspected."""
+    died, brief = cast("assignment.SessionDied", transition.event), transition.after.record.brief
+    yield Tell("board", f"task:{brief.task}", task.Orphaned(brief.epoch, died.reason, died.diagnosis))
+    if transition.entered is assignment.State.IDLE:
+        yield Tell("board", f"task:{brief.task}", task.Released(brief.epoch, died.reason))
+
+
+@rule(on=assignment.machine, enters=_ADOPTED)
+def report_rescue(_worker: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """Report to the board that the work of an orphan is good."""
+    was: assignment.Assignment = transition.was
+    if assignment.is_orphan(was):
+        yield Tell("board", f"task:{was.brief.task}", task.Salvaged(was.brief.epoch))
+
+
+@rule(on=assignment.machine, event=(assignment.Inspected, assignment.Rejected), enters=assignment.State.IDLE)
+def report_loss(_worker: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """Report to the board that the work of an orphan is not enough."""
+    was: assignment.Assignment = transition.was
+    if assignment.is_orphan(was):
+        reason = f"{was.death}; {_found(transition.event)}"
+        yield Tell("board", f"task:{was.brief.task}", task.Failed(was.brief.epoch, reason, was.diagnosis))
 
 
 def _found(event: Event) -> str:
-    """Return the reason why the work of an orphan is not enough; empty if that is not known."""
-    match event:
-        case assignment.Inspected(differs=False):
-            return "it has left nothing that could be verified"
-        case assignment.Rejected(reason=reason):
-            return f"what it has left is not enough: {reason}"
-        case _:
-            return ""
+    """Return what was found wrong with the work of an orphan."""
+    if isinstance(event, assignment.Rejected):
+        return f"what it has left is not enough: {event.reason}"
+    return "it has left nothing that could be verified"
 
 
 def is_inspected_without_processes(worker: Aggregate) -> bool:

@@ -9,6 +9,7 @@ all its questions, which is *Waiting* while at least one of them waits.
 - Only the session of the claim can ask, and proves that with the claim's token. Only operators answer.
 - An urgent message for a running session ends its turn. No question is accepted until the session has taken it: with
   the end of the turn no process would wait for the answer any more.
+- A nudge interrupts the turn of a silent session, too. No question is accepted until the session has shown a sign.
 - A standing answer of the fleet file decides about a permission at once.
 - Silence is a refusal after ``Terms.timeout_ms``, and waits for ever without it. The time counts from the moment when
   the question is the oldest one that waits.
@@ -19,7 +20,7 @@ While a question waits, the time limit of the session stands still, and the stal
 from collections.abc import Iterator
 from typing import Any, Final, Never
 
-from lifefold.core.fleet.worker import assignment, steering
+from lifefold.core.fleet.worker import assignment, stall_detector, steering
 from lifefold.core.fleet.worker.question_model import (
     MOST_KEPT,
     MOST_WAITING,
@@ -191,14 +192,19 @@ machine: Machine[Any] = Machine(
 
 
 def _may_be_asked(worker: Aggregate) -> bool:
-    """Tell whether a session works at the claim of a worker, and its turn is not about to be cancelled."""
+    """Tell whether a session works at the claim of a worker, and its turn is not being interrupted."""
     lives = worker.record("session").state in {session.State.SPAWNING, session.State.RUNNING}
     works = lives and worker.record("assignment").state is assignment.State.WORKING
-    return works and not steering.cancels(worker)
+    return works and not _is_interrupted(worker)
+
+
+def _is_interrupted(worker: Aggregate) -> bool:
+    """Tell whether the turn of the running session is to end, for an urgent message or for a nudge."""
+    return steering.cancels(worker) or stall_detector.has_nudged(worker)
 
 
 def keep_open(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """Questions are accepted as long as a session works at a claim, except while an urgent message ends its turn."""
+    """Questions are accepted as long as a session works at a claim, except while its turn is being interrupted."""
     may_be, is_open = _may_be_asked(worker), worker.record(REF).state is not State.CLOSED
     if may_be and not is_open:
         brief = worker.record("assignment").brief
@@ -210,13 +216,14 @@ def keep_open(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
 def are_open_rightly(worker: Aggregate) -> bool:
     """Questions are open exactly while a session works at a claim, and are those of that claim.
 
-    They are closed while an urgent message that the session was given is not taken. The running activities tell it: a
-    process of a session that is not to end yet, and no other step of the assignment.
+    They are closed while an urgent message that the session was given is not taken, and while it has not answered a
+    nudge. The running activities tell it: a process of a session that is not to end yet, and no other step of the
+    assignment.
     """
     if REF not in worker.entities:
         return True
     q: Questions = worker.record(REF)
-    may_ask = _works_at_a_claim(worker) and not steering.cancels(worker)
+    may_ask = _works_at_a_claim(worker) and not _is_interrupted(worker)
     if q.state is State.CLOSED:
         return not may_ask
     brief = worker.record("assignment").brief

@@ -210,7 +210,7 @@ def refused_ask(q: Questions, e: QuestionAsked) -> str:
 
 def _against(q: Questions, e: QuestionAsked) -> Iterator[str]:
     if q.state is State.CLOSED:
-        yield "nothing can be asked now: no session works at a task here, or an urgent message ends its turn"
+        yield "nothing can be asked now: no session works at a task here, or its turn is being interrupted"
     if (e.task, e.epoch) != (q.task, q.epoch):
         yield f"claim {e.epoch} of {e.task} is over"
     if e.token != q.token:

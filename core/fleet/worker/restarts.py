@@ -1,8 +1,8 @@
 """Restarts of an agent that has stopped by its errors: the rules of its worker. The board's are in ``dispatch``.
 
-- Only errors that the session counts lead to a restart. An end that an operator wanted is never undone, and neither is
-  a fatal error, which says that no retry helps. It is to a session what an exit with ``{shutdown, Reason}`` is to a
-  *transient* child of an OTP supervisor.
+- Only errors that the session counts lead to a restart. An end by an operator is never undone. Neither is a fatal
+  error: it says that no retry helps. It is to a session what an exit with ``{shutdown, Reason}`` is to a *transient*
+  child of an OTP supervisor.
 - A restarted agent has no errors. Its name, its operator messages and the numbers of its sessions stay.
 - An agent that is told to stop while it is down is not restarted: a permit that arrives later fits no row.
 """

@@ -16,7 +16,7 @@ stay hung. The first sign after a nudge makes the session *answered*. A sign at 
 answer leads to the foot of the ladder. A silence of that length ends the session. An answered session is not nudged
 again.
 
-A session that waits for an operator's answer is not watched (``question``). When the answer comes, a new watch begins
+A session that waits for an operator's answer is not watched (``questions``). When the answer comes, a new watch begins
 at the foot of the ladder, and the silence of the wait does not count.
 
 A watch belongs to one session. Its reports after the end of the session are stale. A session that is being interrupted
@@ -29,7 +29,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from lifefold.core.fleet.worker import question
+from lifefold.core.fleet.worker import question_model
 from lifefold.core.kernel import (
     Aggregate,
     Dispatch,
@@ -336,7 +336,7 @@ machine: Machine[Any] = Machine(
 
 def _is_to_be_watched(worker: Aggregate) -> bool:
     """Tell whether a session runs, and waits for no operator."""
-    return worker.record("session").state is session.State.RUNNING and not question.waits(worker)
+    return worker.record("session").state is session.State.RUNNING and not question_model.waits(worker)
 
 
 def keep_watch(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
@@ -354,6 +354,12 @@ def give_up(_worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """A session that has stalled is ended, and that is an error."""
     silent = cast("Silent", transition.event)
     yield Dispatch("session", Stalled(silent.silent_ms))
+
+
+def has_nudged(worker: Aggregate) -> bool:
+    """Tell whether the running session was nudged, and has shown no sign since."""
+    found = worker.entities.get(REF)
+    return found is not None and found.state is State.NUDGED
 
 
 def nudged_reason(worker: Aggregate, by: Event, reason: str) -> str:

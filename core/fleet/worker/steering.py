@@ -10,20 +10,20 @@ session then says which message it has *taken*, and the mailbox counts it as if 
 | runs | is posted, and ends the turn of the agent | is posted, and is taken after the turn |
 | runs, and a question of it waits | interrupts the session, which drops the question | is posted |
 | is being started | interrupts the session once it runs | is posted when the session runs |
-| runs, and ends without the message | begins another session of the claim | waits for the next prompt |
+| runs, and ends without the message | begins another session of the claim, if it may | waits for the next prompt |
 | is not there, or is ending | waits for the next prompt | waits for the next prompt |
 
 *An urgent message belongs to the present work.* A session that completes without it has not finished its work: another
-session of the claim goes on. *No message is lost.* A posted message stays in the mailbox until a session that has taken
-it completes (D14). So a message that its session did not take is in the next prompt. *No message is taken twice by a
-session.* The number identifies the message, so the session passes over a repeated one. The last word about a session is
-its end, which repeats the number of the last taken message.
+session of the claim goes on, unless the budget or the account allows none. *No message is lost.* A posted message stays
+in the mailbox until a session that has taken it completes (D14). So a message that its session did not take is in the
+next prompt. *No message is taken twice by a session.* The number identifies the message, so the session passes over a
+repeated one. The last word about a session is its end, which repeats the number of the last taken message.
 """
 
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final, Never, cast
 
-from lifefold.core.fleet.worker import assignment, mailbox, output, question_model
+from lifefold.core.fleet.worker import assignment, mailbox, output, question_model, quota, usage
 from lifefold.core.kernel import (
     STAY,
     Aggregate,
@@ -296,20 +296,25 @@ def takes_what_was_posted(worker: Aggregate) -> bool:
 def finishes_after_urgent_messages(worker: Aggregate) -> bool:
     """The work of a session is not verified before an urgent message that the session was given is taken.
 
-    A session that has died takes none, and its work may be verified (E40).
+    A session that has died takes none, and its work may be verified (E40). Nor does a session whose claim may begin no
+    other one: its budget is used up, or its account rests. The account can be open again before the end of the
+    verification, so any worker with an account may have such work.
     """
     work: assignment.Assignment = worker.record("assignment")
     is_finished = work.state in assignment.ON_ITS_WAY and work.brief.stage is task.Stage.WORK
     if REF not in worker.entities or not is_finished or work.brief.orphaned is task.OnDeath.VERIFY:
         return True
-    return not worker.record(REF).urgent
+    return not worker.record(REF).urgent or quota.REF in worker.entities or usage.is_used_up(worker)
 
 
 OF_WORKERS: Final[tuple[Property[Aggregate], ...]] = (
     always("messages are posted exactly while a session runs at its task", steers_what_runs),
     always("a session that can be steered was given every message", has_every_message),
     always("a session takes only messages that it was given", takes_what_was_posted),
-    always("no work is verified before its urgent messages are taken", finishes_after_urgent_messages),
+    always(
+        "no work is verified before its urgent messages are taken, if another session may begin",
+        finishes_after_urgent_messages,
+    ),
 )
 
 

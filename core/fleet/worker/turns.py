@@ -1,7 +1,7 @@
 """Document 004's turn of a worker: the ten phases of each claim that the worker works at.
 
-The table is the document's. The profile adds one row: after REAPED the next claim begins the following turn (E27), so
-that a worker has one entity for all of its claims. The rules below say how a fleet drives the table:
+The table is the document's. The profile adds one row: after REAPED the next claim begins the following turn (E27). So a
+worker has one entity for all of its claims. The rules below say how a fleet drives the table:
 
 - A claim begins a turn (CLAIMING). A handover of done work, to be verified or merged, has no agent process and no turn.
 - The first session of a claim makes it SPAWNING at its launch and RUNNING at its start. Further sessions of the same

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from lifefold.core.fleet.worker import assignment, conversations, usage_meter
-from lifefold.core.kernel import Aggregate, Dispatch, Machine, Property, Rule, Transition, always, rule
+from lifefold.core.kernel import Aggregate, Dispatch, Machine, Property, Rule, Step, Transition, always, rule
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.budget.amounts import Amounts, Caps, Resource
 
@@ -63,7 +63,23 @@ def is_used_up(worker: Aggregate) -> bool:
 
     Sessions do not count: an agent that was interrupted by an operator or by a crash of the runner goes on.
     """
-    share, so_far = worker.record("assignment").brief.share, spent(worker)[0]
+    return _exceeds_share(worker, spent(worker)[0])
+
+
+def is_used_up_by(worker: Aggregate, transition: Transition) -> bool:
+    """Tell whether the reservation of a claim is used up with the session that ends by this transition.
+
+    The rules of one transition see the meter before that session is counted.
+    """
+    found = worker.entities.get(usage_meter.REF)
+    if found is None:
+        return False
+    step = usage_meter.machine.step(found.record, _ended(worker, transition))
+    return isinstance(step, Step) and _exceeds_share(worker, step.record.spent)
+
+
+def _exceeds_share(worker: Aggregate, so_far: Amounts) -> bool:
+    share: Amounts = worker.record("assignment").brief.share
     return any(share.of(each) and so_far.of(each) >= share.of(each) for each in Resource if each != Resource.SESSIONS)
 
 

@@ -4,9 +4,9 @@ A lease begins ACTIVE, with its granted amount. It expires at the end of its tim
 up. Within the grace, 60 seconds, it can be refreshed; after the grace it closes by itself. A lease can be closed or
 revoked at any time before, also when EXPIRED (B19). CLOSED and REVOKED are final.
 
-*The rest is returned at every end*: closing an expired lease returns granted less spent as closing an active one does,
-and so does a revocation (B19). Money that is still reserved then is not lost. It is settled when its work reports,
-in any state of the lease, and the difference is returned at that moment (B12).
+*The rest is returned at every end*: closing an expired lease returns granted less spent, as closing an active one does.
+So does a revocation (B19). Money that is still reserved then is not lost. It is settled when its work reports, in any
+state of the lease, and the difference is returned at that moment (B12).
 
 The end of its time is a timer of its state, so it is neither lost by a restart nor fired twice. An expiry by exhaustion
 needs something to have been spent. Its last step can be a settlement, a charge, or a refund of a reservation that only

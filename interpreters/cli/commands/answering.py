@@ -26,7 +26,7 @@ def answer(arguments: Namespace) -> int:
         if found is None:
             known = [each.name for each in questions.waiting(aggregates) if not each.is_permission]
             must_be_clear(aggregates, arguments.question)
-            must_be_there("question that waits", [arguments.question], known)
+            must_be_there("waiting question", [arguments.question], known)
         else:
             yield answered(aggregates, found, given)
 

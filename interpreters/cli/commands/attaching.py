@@ -1,7 +1,7 @@
 """The command ``attach``: an operator continues the conversation of an agent by hand.
 
 The agent is paused through the log, and its session ends. The program, its folder and its adapter are those of the last
-session, as its order on disk has them; the fleet file may have changed since.
+session. They come from its order on disk, since the fleet file may have changed.
 """
 
 import os

@@ -54,7 +54,7 @@ def verify(arguments: Namespace) -> int:
         print(f"{of.path}: {found.entries:,} entries{span}")
         for line in (*_lines(found), *_of_proofs(proofs)):
             print(plain(line.encode()))
-        print("this run was allowed" if is_allowed else _verdict(found.fault))
+        print(_allowed(found) if is_allowed else _verdict(found.fault))
     return 0 if is_allowed else 1
 
 
@@ -136,8 +136,7 @@ def _lines(found: Audit) -> Iterator[str]:
     yield f"  properties  {found.judged:,} times judged, and true"
     if fault == "rules":
         return
-    others = found.entries - found.decided
-    more = f"; {others:,} of other rules, or about the log itself, are folded as decided" if others else ""
+    more = f"; {found.foreign:,} of other rules are only folded" if found.foreign else ""
     yield f"  rules       the present ones decide the same on {found.decided:,} entries{more}"
 
 
@@ -158,6 +157,13 @@ def _of_proofs(proofs: Sequence[_Proof]) -> Iterator[str]:
     for each in proofs:
         said = f"proves {each.properties} properties of these rules within its bounds"
         yield f"  certificate {each.target}: {'; '.join(each.lacking) or said} ({each.path})"
+
+
+def _allowed(found: Audit) -> str:
+    if not found.foreign:
+        return "this run was allowed"
+    judged = "what these rules decided was allowed" if found.decided else "nothing was judged"
+    return f"{judged}; other rules decided {found.foreign:,} entries, and a program that has them can judge those"
 
 
 def _verdict(fault: Fault | None) -> str:

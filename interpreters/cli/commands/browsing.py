@@ -37,22 +37,27 @@ def logs_of_machine() -> list[Path]:
 
 
 def serve(arguments: Namespace) -> None:
-    """Serve the desk of some logs."""
+    """Serve the desk of some logs, and of some reports."""
     try:
         from lifefold.interpreters.web import server  # noqa: PLC0415 - needs an extra
+        from lifefold.interpreters.web.reports import Reports, is_report  # noqa: PLC0415 - as above
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _PACKAGES:
             raise
         raise BadInput(f"lifefold serve needs the package {error.name}: pip install 'lifefold[web]'") from error
-    named = [logs.named(each) for each in arguments.logs]
-    find = None if named else logs_of_machine
+    paths = [logs.named(each) for each in arguments.logs]
+    reports = [each for each in paths if is_report(each)]
+    for problem in Reports(reports).problems():
+        raise BadInput(problem)
+    named = [each for each in paths if each not in reports]
+    find = None if paths else logs_of_machine
     if not server.is_loopback(arguments.host):
         print(
             f"warning: {arguments.host} may be reached from other machines; nothing is encrypted",
             file=sys.stderr,
         )
     try:
-        with server.opened(named, arguments.host, arguments.port, arguments.allow_host, find) as desk:
+        with server.opened(named, arguments.host, arguments.port, arguments.allow_host, find, reports) as desk:
             print(f"the desk is at  {desk.address}")
             print(f"Ctrl-C ends it; its token is in {desk.token.file}, which only this user can read", flush=True)
             if arguments.beside:

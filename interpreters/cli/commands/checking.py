@@ -154,7 +154,17 @@ def _searched(target: "Target", arguments: Namespace) -> "Report":
 
 
 def _tell_programs(found: "Sequence[tuple[Target, Report]]") -> None:
-    every = [{"target": target.name, "name": report.target, **report.facts()} for target, report in found]
+    from lifefold.interpreters.report.steps import stepwise  # noqa: PLC0415 - seldom needed
+
+    every = [
+        {
+            "target": target.name,
+            "name": report.target,
+            **report.facts(),
+            "page": msgspec.to_builtins(stepwise(report)),
+        }
+        for target, report in found
+    ]
     print(json.dumps(every, indent=2))
 
 

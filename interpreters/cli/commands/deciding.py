@@ -172,7 +172,7 @@ def approval_of(of: Aggregate, name: str, reason: str) -> Verdict:
         case State.DONE if each.stage is Stage.REVERIFY:
             return f"its commands were changed, so it is verified by them first; lifefold why {each.id}{LOG}"
         case _:
-            return f"{_not_asked(of, each)}; approving completes nothing"
+            return f"{_not_asked(of, each)}; nothing of it is left to approve"
 
 
 _APPROVED: Final = (State.DONE, Stage.MERGE)

@@ -18,15 +18,16 @@ import msgspec
 from lifefold.core.fleet import system
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.system import board
+from lifefold.core.kernel import replace
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, must_be_there
 from lifefold.interpreters.cli.pager import is_coloured, page
 from lifefold.interpreters.cli.wording import age
-from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository, lines, visible
+from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository, Then, lines, visible
 from lifefold.interpreters.desk.difference import Attempts, compared, difference, patch, verified
-from lifefold.interpreters.desk.history import History
+from lifefold.interpreters.desk.history import History, open_claims
 from lifefold.interpreters.desk.verifications import Verification
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain import task_status
@@ -44,13 +45,16 @@ def diff(arguments: Namespace) -> int:
     if arguments.log:
         from lifefold.interpreters.cli.commands.comparing import compare  # noqa: PLC0415 - seldom needed
 
+        if arguments.at is not None:
+            raise BadInput("--at means nothing with two logs: it is of the work at a task")
         return compare((arguments.task, *arguments.log), arguments)
     if arguments.tool and arguments.json:
         raise BadInput("--tool and --json: accepted: one of them")
-    with logs.peek(arguments.db) as store:
+    with logs.peek(arguments.db, arguments.at) as store:
         history = History()
         task = task_of(store, arguments.task, history)
-        of = _attempts(task, history, arguments.attempt, arguments.since)
+        then = None if store.past is None else Then(store.past[1], open_claims(history.claims(task.id)))
+        of = replace(_attempts(task, history, arguments.attempt, arguments.since), then=then)
         try:
             return _with_tool(store, task, arguments.tool, of) if arguments.tool else _print(store, task, arguments, of)
         except NoChangesError as error:

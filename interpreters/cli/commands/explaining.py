@@ -1,7 +1,7 @@
 """The command ``why``: prints the explanation of a task or service that ``interpreters.explain.why`` derives.
 
-Three facts are not in the log and are observed here: whether a runner is at work, whether the process of a session is
-alive, and what blocks merges.
+Three facts are not in the log, and are observed here: a runner at work, a living process of a session, and obstacles of
+merges.
 """
 
 import json

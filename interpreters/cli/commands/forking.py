@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from lifefold.core.kernel import PropertyKind, World
+from lifefold.core.kernel.shown import counted
 from lifefold.interpreters.cli.commands.replaying import in_words
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.fitting import terminal_width
@@ -120,7 +121,7 @@ STATES: Final = 200_000
 
 
 def _of_search(report: "Report", steps: int, commands: int | None) -> Iterator[str]:
-    said = "" if commands is None else f", with at most {commands} commands of operators"
+    said = "" if commands is None else f", with at most {counted(commands, 'operator command')}"
     ended = f"; the search ended after {report.truncated}" if report.truncated else "; no others can be reached"
     if report.truncated.endswith("steps deep"):
         ended = ""

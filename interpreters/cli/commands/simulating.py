@@ -8,7 +8,9 @@ from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from time import perf_counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from lifefold.core.kernel import World
 from lifefold.interpreters.cli.errors import BadInput
@@ -19,6 +21,7 @@ from lifefold.interpreters.report.emitted_file import is_written_by
 if TYPE_CHECKING:
     from lifefold.interpreters.campaign import Tally
     from lifefold.interpreters.campaign.report import Report
+    from lifefold.interpreters.report.finding import Finding
     from lifefold.interpreters.report.itf import Json
     from lifefold.interpreters.simulate import Faults, Limits
     from lifefold.interpreters.targets.target import Target
@@ -186,9 +189,35 @@ def _tell(report: "Report", arguments: Namespace) -> None:
     if sys.stderr.isatty():
         print(f"\r{' ' * (get_terminal_size().columns - 1)}", end="\r", file=sys.stderr, flush=True)
     if arguments.json:
-        print(json.dumps(report.facts(), indent=2))
+        print(json.dumps({**report.facts(), "page": _page(report)}, indent=2))
     else:
         tell(report, shows_unused=arguments.unused)
+
+
+STEPS: Final = 200
+"""The most last steps of a run in the JSON of its finding; the text has fewer."""
+
+
+def _page(report: "Report") -> Any:
+    """Return what the pages of ``lifefold serve`` show of a report: its findings step by step, in types of JSON."""
+    from lifefold.interpreters.campaign.findings import SeedFinding  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.report.steps import Way, stepwise  # noqa: PLC0415 - as above
+    from lifefold.interpreters.report.trace import Trace  # noqa: PLC0415 - as above
+    from lifefold.interpreters.simulate.story import deviation_lines, steps  # noqa: PLC0415 - as above
+
+    def way(finding: "Finding") -> Way | None:
+        if not isinstance(finding, SeedFinding):
+            return None
+        entries, notes = finding.run.entries, deviation_lines(finding.run.deviations, WIDE)
+        last = tuple(steps(finding.system, entries))[-STEPS:]
+        said = (f"not so of {finding.found.of}", *(line.strip() for line in notes))
+        return Way(Trace(last), len(entries) - len(last), said)
+
+    return msgspec.to_builtins(stepwise(report, way))
+
+
+WIDE: Final = 10_000
+"""The width of a line in JSON: none is wrapped."""
 
 
 def _emit(report: "Report", path: Path, *, is_quiet: bool) -> None:

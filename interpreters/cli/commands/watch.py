@@ -21,7 +21,6 @@ from rich.console import Console
 from rich.control import Control
 
 from lifefold.interpreters.cli import logs
-from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import known
 from lifefold.interpreters.cli.watch_keys import Order, Screen, keys_of, press, settled
@@ -30,6 +29,7 @@ from lifefold.interpreters.cli.watched import Followed
 from lifefold.interpreters.desk import registry
 from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.processes.command import plain
+from lifefold.interpreters.store import SqliteStore
 
 LOOK_S: Final = 0.25
 """The longest time between two looks at the log and at the keys, in seconds."""
@@ -52,8 +52,7 @@ def watch(arguments: Namespace) -> None:
             "watch draws on a terminal, and this is none; accepted: lifefold log --follow, which prints lines"
         )
     with logs.peek(str(_log(arguments.fleet)) if arguments.fleet else None) as store:
-        followed = Followed(store)
-        _Watch(followed).run()
+        _Watch(store).run()
 
 
 def _log(given: str) -> Path:
@@ -78,11 +77,12 @@ def _log(given: str) -> Path:
 class _Watch:
     """The screen of one watched fleet."""
 
-    def __init__(self, followed: Followed) -> None:
-        self._followed: Final = followed
-        account = Account()
-        followed.observers.append(account.observe)
-        self._picture: Final = WatchPicture(followed, account)
+    def __init__(self, store: SqliteStore) -> None:
+        ledger, account, further = logs.begun(store)
+        self._followed: Final = Followed(store, ledger)
+        self._followed.observers.append(account.observe)
+        self._picture: Final = WatchPicture(self._followed, account)
+        self._followed.take(further)
         self._console: Final = Console()
         self._screen = Screen()
         self._given: tuple[str, subprocess.Popen[bytes]] | None = None

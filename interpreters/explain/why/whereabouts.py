@@ -1,4 +1,4 @@
-"""What an agent is doing, and what keeps it from a task that is ready: tables of phrases by state."""
+"""The work of an agent, and the reasons why it does not take a ready task: tables of phrases by state."""
 
 from collections.abc import Mapping
 from typing import Final

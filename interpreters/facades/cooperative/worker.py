@@ -125,7 +125,7 @@ def _raised_at(error: BaseException) -> str:
 def resumed(agent: Agent, target: str, state_file: Path) -> bool:
     """Resume the suspended agent of the state file; tell whether it runs. If not, the agent must be discarded.
 
-    A file of another class, a file of another format, or an error of ``on_resume`` is no failure of the task: the task
+    A file of another class, a file of another format, or an error of ``on_resume`` is no failure of the task. The task
     then begins from the start.
     """
     if not state_file.exists():

@@ -208,7 +208,7 @@ class ProcessLifecycle:
     ) -> ProcessLifecycle:
         """Restore a snapshot for the audit. Call ``recover`` if the process may be dead (C12).
 
-        With ``strict``, each transition must be in the table, and begin in the state where the one before it ended; the
+        With ``strict``, each transition must be in the table, and begin in the state where the one before it ended. The
         last one must lead to the state (C11). ``options`` are those of the constructor. Raises ``SnapshotError``.
         """
         known = mapping("a snapshot", data)

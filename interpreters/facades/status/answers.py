@@ -21,7 +21,7 @@ from lifefold.interpreters.facades.status.store import AgentState
 def due_timers(state: AgentState, now_ms: int) -> Iterator[tuple[str, Event, int]]:
     """Yield the due timers of an agent's leases, the earliest first, each with its deadline.
 
-    A timer fires at its deadline, even if a call notices it later: a lease that expired a day ago was closed at the end
+    A timer fires at its deadline, even if a call notices it later. A lease that expired a day ago was closed at the end
     of its grace.
     """
     timers = [(part.deadline_ms, each.ref, part) for each in state.leases for part in each.running]

@@ -1,8 +1,8 @@
 """The shim's loop: output, orders, signals and deadlines of one session.
 
 The agent runs until it dies or is asked to end: by an order, the timeout, the lease, or SIGTERM to the shim. It then
-gets SIGTERM, and SIGKILL when the grace is over. Descendants of a dead agent are asked to end in the same way, with a
-grace of a second at most if the agent died by itself. Then they are killed repeatedly, until the kernel knows no child.
+gets SIGTERM, and SIGKILL when the grace is over. Descendants of a dead agent are asked to end in the same way. If the
+agent died by itself, their grace is a second at most. Then they are killed repeatedly, until the kernel knows no child.
 The first reason to end is the outcome, except that "killed" replaces "ended".
 """
 

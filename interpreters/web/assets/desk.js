@@ -153,6 +153,13 @@ document.addEventListener("change", (event) => {
   location.assign(address);
 });
 
+// The arrow keys step through a trace, unless a part of the page has them already.
+document.addEventListener("keydown", (event) => {
+  const isFree = !event.ctrlKey && !event.altKey && !event.metaKey && !event.shiftKey && !event.target.closest("input, textarea, select, pre, .wide");
+  const link = isFree && document.querySelector(`a[data-key="${CSS.escape(event.key)}"]`);
+  if (link) link.click();
+});
+
 function age(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
   const of = (unit, most) => String(Math.floor(s / unit) % most).padStart(2, "0");

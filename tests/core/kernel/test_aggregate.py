@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import pytest
+from msgspec.structs import replace
 
 from lifefold.core.kernel import (
     ANY,
@@ -241,7 +242,8 @@ def test_a_transition_that_stays_in_its_state_neither_leaves_nor_enters_it() -> 
         found.append(type(transition.event).__name__)
         yield from ()
 
-    rules = (rule(on=machine, leaves=Place.COLD)(listen), rule(on=machine, enters=Place.COLD)(listen))
+    leaves, enters = rule(on=machine, leaves=Place.COLD)(listen), rule(on=machine, enters=Place.COLD)(listen)
+    rules = (leaves, replace(enters, name="listen to the other end"))
     of = AggregateType("house", machines=(machine,), rules=rules)
     cold = taken(of, of.start("house/a"), Envelope("", Opened({"oven": Oven()}), 0)).aggregate
     found.clear()
@@ -271,13 +273,14 @@ def test_rules_are_looked_up_in_their_order_whatever_triggers_them() -> None:
     def nothing(_aggregate: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
         yield from ()
 
-    rules = (
+    made = (
         rule(on=bell, enters=Sound.RINGING)(nothing),
         rule(on=machine)(nothing),
         rule(on=bell, event=Faded)(nothing),
         rule(on=bell, event=Pulled)(nothing),
         rule(on=bell)(nothing),
     )
+    rules = tuple(replace(each, name=f"nothing {place}") for place, each in enumerate(made))
     of, aggregate = tower(*rules, bells=2)
     first, second = (taken(of, aggregate, Envelope(f"bell:{n}", Pulled(), 0)).transitions[0] for n in range(2))
     assert of.triggered(first) == (rules[0], rules[3], rules[4])
@@ -360,6 +363,12 @@ def test_a_rule_on_a_machine_that_is_not_there_is_an_error() -> None:
     """It would never run; the error names the rule and the machines there are."""
     with pytest.raises(ValueError, match=r"tower: rule fade is on 'bell'; the machines are oven"):
         AggregateType("tower", machines=(machine,), rules=(fade,))
+
+
+def test_two_rules_of_one_name_on_a_machine_are_an_error() -> None:
+    """A log names the rules of an outcome, and could not tell which of them it was."""
+    with pytest.raises(ValueError, match=r"tower: rule 'bell.fade' is there twice"):
+        AggregateType("tower", machines=(bell,), rules=(fade, fade))
 
 
 def test_commands_to_a_machine_that_is_not_there_are_an_error() -> None:

@@ -104,7 +104,7 @@ def test_a_message_is_taken_once_and_in_order() -> None:
 
 
 def test_senders_are_counted_apart() -> None:
-    """Everybody begins with number 1."""
+    """Each pair begins with number 1."""
     of, aggregate = tower()
     first = taken(of, aggregate, message(1, Pulled())).aggregate
     assert taken(of, first, message(1, Faded(), "village/c")).aggregate.record("bell:0").state is Sound.QUIET

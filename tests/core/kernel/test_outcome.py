@@ -34,7 +34,7 @@ from lifefold.core.kernel import (
     rule,
     written,
 )
-from lifefold.core.kernel.codec import ForgottenActivity, ForgottenEffect, ForgottenEvent
+from lifefold.core.kernel.forgotten import ForgottenActivity, ForgottenEffect, ForgottenEvent
 from lifefold.effects import Activity, Begin, Effect, Tell
 from oven import Baked, Doused, Knocked, Lit, Oven, Place, machine
 

@@ -36,7 +36,7 @@ from lifefold.core.kernel import (
     row,
     sometimes,
 )
-from lifefold.core.kernel.codec import ForgottenActivity, ForgottenEffect, ForgottenEvent
+from lifefold.core.kernel.forgotten import ForgottenActivity, ForgottenEffect, ForgottenEvent
 from lifefold.core.kernel.record import Event
 from lifefold.effects import Activity, Tell
 
@@ -55,7 +55,7 @@ class Other(State):
 
 
 class Pushed(Event, frozen=True):
-    """Somebody wants in."""
+    """The door is pushed."""
 
 
 class Fell(Event, frozen=True):

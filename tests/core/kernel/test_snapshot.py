@@ -19,7 +19,7 @@ from lifefold.core.kernel import (
     react,
     replace,
 )
-from lifefold.core.kernel.codec import ForgottenActivity, ForgottenEvent
+from lifefold.core.kernel.forgotten import ForgottenActivity, ForgottenEvent
 from lifefold.core.kernel.persistent_map import Archive
 from lifefold.core.kernel.snapshot import Snapshots, has_forgotten, must_recover
 from lifefold.effects import Tell

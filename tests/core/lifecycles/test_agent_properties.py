@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from declared import Mutants, instead, is_found, proven, rebuilt
+from declared import Mutants, instead, must_be_found, must_hold, rebuilt
 from lifefold.core.kernel import STAY, Machine, Step, replace, row
 from lifefold.core.lifecycles import agent
 from lifefold.core.lifecycles.agent import (
@@ -40,7 +40,7 @@ def nearest(of: Machine[Any]) -> Machine[Any]:
 @pytest.mark.parametrize("of", [machine, supervised], ids=lambda of: of.name)
 def test_an_agent_has_all_its_properties(of: Machine[Any]) -> None:
     """In all of its states, at all times up to the longest that a task may take, with every row used."""
-    assert proven(nearest(of)).missing == ()
+    assert must_hold(nearest(of)).missing == ()
 
 
 def _again(a: Agent, e: Watched) -> Step[Agent, Any]:
@@ -127,4 +127,4 @@ MUTANTS: Final[Mutants] = {
 def test_a_mistake_in_the_rules_of_agents_breaks_a_property(mutant: Any) -> None:
     """Each of these mutants breaks the property with these words."""
     words, make = mutant
-    is_found((words, lambda: nearest(make())))
+    must_be_found((words, lambda: nearest(make())))

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from declared import COMPARED, Mutants, instead, is_broken, is_found, proven, rebuilt
+from declared import COMPARED, Mutants, instead, must_be_found, must_break, must_hold, rebuilt
 from lifefold.core.kernel import (
     ANY,
     STAY,
@@ -56,7 +56,7 @@ def no_more_money(x: Lease) -> bool:
 def test_a_lease_has_all_its_properties(overrun: int) -> None:
     """In all of its states with a little money, every row and every guard used both ways."""
     bounds = Bounds(within={"lease": partial(little_money, overrun=overrun)}, compared=COMPARED)
-    assert proven(GRANTED, bounds).missing == ()
+    assert must_hold(GRANTED, bounds).missing == ()
 
 
 def _keeps_the_rest(x: Lease, e: Close) -> Step[Lease, Any]:
@@ -142,7 +142,7 @@ MUTANTS: Final[Mutants] = {
 def test_a_mistake_in_the_rules_of_budgets_breaks_a_property(mutant: Any) -> None:
     """Each of these mutants breaks the property with these words."""
     words, make = mutant
-    is_found((words, make), Bounds(within={"lease": no_more_money}, states=5_000))
+    must_be_found((words, make), Bounds(within={"lease": no_more_money}, states=5_000))
 
 
 class Counted(status.Status, frozen=True):
@@ -217,4 +217,4 @@ RULES: Final[dict[str, tuple[str, tuple[Rule, ...]]]] = {
 @pytest.mark.parametrize(("words", "rules"), RULES.values(), ids=RULES)
 def test_a_mistake_in_the_rules_of_an_agents_money_breaks_a_property(words: str, rules: tuple[Rule, ...]) -> None:
     """Each of these mutants breaks the property with these words."""
-    is_broken(words, budgeted(*rules), replace(FEW, states=3_000), opening=OPENING)
+    must_break(words, budgeted(*rules), replace(FEW, states=3_000), opening=OPENING)

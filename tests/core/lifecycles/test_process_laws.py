@@ -93,14 +93,14 @@ def live(limits: Limits, course: list[Happening], check: Callable[[Life], None] 
     return life
 
 
-def keeps_the_invariants(life: Life) -> None:
+def must_keep_the_invariants(life: Life) -> None:
     assert [holds.__name__ for holds in life.machine.invariants if not holds(life.record)] == []
 
 
 @given(LIMITS, happenings())
 def test_the_invariants_hold_whatever_happens(limits: Limits, course: list[Happening]) -> None:
     """In every record reached by requests, reports, timers and crashes."""
-    live(limits, course, keeps_the_invariants)
+    live(limits, course, must_keep_the_invariants)
 
 
 @given(LIMITS, happenings())

@@ -288,7 +288,7 @@ class Account:
         self.going: dict[str, int] = {}
         self.ending: set[str] = set()
 
-    def close(self, envelope: Envelope, answer: EntityStep) -> None:
+    def must_close(self, envelope: Envelope, answer: EntityStep) -> None:
         """Take off what an accepted input says, in its own name, is over."""
         event = envelope.event
         if isinstance(event, ActivityEnded):
@@ -301,7 +301,7 @@ class Account:
             if slot in self.going.keys() - self.ending and type(event) in self.machine.last[slot]:
                 del self.going[slot]
 
-    def note(self, effect: Effect, *, resumed: bool) -> None:
+    def must_fit(self, effect: Effect, *, resumed: bool) -> None:
         """Note what begins and what is to end; after a crash both are only repeated."""
         match effect:
             case Begin(slot=slot, generation=generation) | StartTimer(slot=slot, generation=generation):
@@ -328,10 +328,10 @@ def test_every_beginning_has_one_end_before_the_next_beginning_in_its_slot(
     account = Account(machine)
     for envelope, answer, effects in story.trace:
         if isinstance(answer, EntityStep) and envelope is not None:
-            account.close(envelope, answer)
+            account.must_close(envelope, answer)
         resumed = envelope is not None and isinstance(envelope.event, RunnerRecovered)
         for effect in effects:
-            account.note(effect, resumed=resumed)
+            account.must_fit(effect, resumed=resumed)
 
 
 @given(LIMITS, MOVES, machines())

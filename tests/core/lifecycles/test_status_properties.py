@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from declared import Mutants, instead, is_found, proven
+from declared import Mutants, instead, must_be_found, must_hold
 from lifefold.core.kernel import STAY, Machine, Step, replace, row
 from lifefold.core.lifecycles import status
 from lifefold.core.lifecycles.status import (
@@ -25,7 +25,7 @@ from lifefold.effects import CallHook, EmitTelemetry, SaveState
 @pytest.mark.parametrize("of", [machine, draining], ids=lambda of: of.name)
 def test_an_agents_status_has_all_its_properties(of: Machine[Any]) -> None:
     """In all of its states, with every row and every guard used both ways."""
-    assert proven(of).missing == ()
+    assert must_hold(of).missing == ()
 
 
 def _forgetful(a: Status, e: Spawn) -> Step[Status, SaveState | EmitTelemetry | CallHook]:
@@ -132,4 +132,4 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_a_status_breaks_a_property(mutant: Any) -> None:
     """Each of these mutants breaks the property with these words."""
-    is_found(mutant)
+    must_be_found(mutant)

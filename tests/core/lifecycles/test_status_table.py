@@ -76,7 +76,7 @@ def taken(record: Status, event: Event) -> Step[Status, Effect]:
     return step
 
 
-def held_against(record: Status, event: Event, word: str, machine: Machine[Status] = machine) -> None:
+def must_answer(record: Status, event: Event, word: str, machine: Machine[Status] = machine) -> None:
     answer = machine.step(record, event)
     if word == ".":
         assert isinstance(answer, IllegalTransition)
@@ -89,26 +89,26 @@ def held_against(record: Status, event: Event, word: str, machine: Machine[Statu
 @pytest.mark.parametrize(("state", "column", "word"), cells(GRID))
 def test_every_pair_is_what_the_grid_says(state: str, column: str, word: str) -> None:
     """Three states, eight kinds of event, no active task; the profile has nothing to drain."""
-    held_against(an_agent(state), EVENTS[column], word)
-    held_against(an_agent(state), EVENTS[column], word, draining)
+    must_answer(an_agent(state), EVENTS[column], word)
+    must_answer(an_agent(state), EVENTS[column], word, draining)
 
 
 @pytest.mark.parametrize(("state", "column", "word"), cells(BUSY))
 def test_an_agent_at_work_is_not_stopped_without_more_words(state: str, column: str, word: str) -> None:
     """The guard "no active tasks" (B2)."""
-    held_against(an_agent(state, tasks=("t",)), EVENTS[column], word)
+    must_answer(an_agent(state, tasks=("t",)), EVENTS[column], word)
 
 
 @pytest.mark.parametrize(("state", "column", "word"), cells(MAY_DRAIN))
 def test_an_agent_at_work_may_be_told_to_drain(state: str, column: str, word: str) -> None:
     """In the profile; it goes on until its tasks have ended (B2)."""
-    held_against(an_agent(state, tasks=("t",)), EVENTS[column], word, draining)
+    must_answer(an_agent(state, tasks=("t",)), EVENTS[column], word, draining)
 
 
 @pytest.mark.parametrize(("state", "column", "word"), cells(DRAINING))
 def test_an_agent_that_drains_stops_with_its_last_task(state: str, column: str, word: str) -> None:
     """And takes no new one (B2)."""
-    held_against(an_agent(state, tasks=("t",), draining=True), EVENTS[column], word, draining)
+    must_answer(an_agent(state, tasks=("t",), draining=True), EVENTS[column], word, draining)
 
 
 def test_the_grid_covers_the_machine() -> None:

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from declared import COMPARED, Mutants, instead, is_found, proven, rebuilt
+from declared import COMPARED, Mutants, instead, must_be_found, must_hold, rebuilt
 from lifefold.core.kernel import STAY, Machine, Step, replace, row
 from lifefold.core.lifecycles import approval, task, task_profiles
 from lifefold.core.lifecycles.approval import ApprovalExpired, ApprovalRequested
@@ -32,7 +32,7 @@ TASKS: Final[tuple[Machine[Any], ...]] = (machine, bernstein_1_9, governed, appr
 @pytest.mark.parametrize("of", TASKS, ids=["task", "bernstein-1.9", "governed", "approval", "approved"])
 def test_a_task_has_all_its_properties(of: Machine[Any]) -> None:
     """In all of its states, for any number of claims, with every row and every guard used both ways."""
-    assert proven(of).missing == ()
+    assert must_hold(of).missing == ()
 
 
 class Numbered(GovernedTask, frozen=True):
@@ -48,7 +48,7 @@ def test_reports_of_earlier_claims_are_kept_and_change_nothing() -> None:
         return t.epoch <= 3
 
     few = Numbered(max_retries=1)
-    report = proven(governed.starting(few), Bounds(within={"task-governed": three_claims}, compared=COMPARED))
+    report = must_hold(governed.starting(few), Bounds(within={"task-governed": three_claims}, compared=COMPARED))
     assert report.missing == ()
     assert report.cut > 0
 
@@ -187,4 +187,4 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_tasks_breaks_a_property(mutant: Any) -> None:
     """Each of these mutants breaks the property with these words."""
-    is_found(mutant)
+    must_be_found(mutant)

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from declared import Mutants, instead, is_found, proven, rebuilt
+from declared import Mutants, instead, must_be_found, must_hold, rebuilt
 from lifefold.core.kernel import Machine, Step, replace, row
 from lifefold.core.lifecycles import turn
 from lifefold.core.lifecycles.turn import (
@@ -24,7 +24,7 @@ from lifefold.core.lifecycles.turn import (
 @pytest.mark.parametrize("of", [machine, completing_fails], ids=lambda of: of.name)
 def test_a_turn_has_all_its_properties(of: Machine[Any]) -> None:
     """In all of its states, with every row and every guard used both ways."""
-    assert proven(of).missing == ()
+    assert must_hold(of).missing == ()
 
 
 def _forgotten(t: Turn, _e: AgentSpawned) -> Step[Turn, Any]:
@@ -98,4 +98,4 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_turns_breaks_a_property(mutant: Any) -> None:
     """Each of these mutants breaks the property with these words."""
-    is_found(mutant)
+    must_be_found(mutant)

@@ -17,7 +17,7 @@ class Set(msgspec.Struct, frozen=True):
     policy: str = "never"
 
 
-def check(limits: Set) -> None:
+def must_fit(limits: Set) -> None:
     """Check everything."""
     at_least(1, limits, "pause_ms", "timeout_ms")
     between(0, 1, limits, "jitter")
@@ -38,10 +38,10 @@ def check(limits: Set) -> None:
 def test_what_could_never_work_is_refused_by_name(fields: dict[str, Any], said: str) -> None:
     """With what it must be, and what it is."""
     with pytest.raises(ValueError, match=f"^{said}$"):
-        check(Set(**fields))
+        must_fit(Set(**fields))
 
 
 @pytest.mark.parametrize("fields", [{}, {"timeout_ms": 1}, {"jitter": 1.0}, {"policy": "always"}], ids=str)
 def test_what_could_work_is_accepted(fields: dict[str, Any]) -> None:
     """The bounds included; None is no limit."""
-    check(Set(**fields))
+    must_fit(Set(**fields))

@@ -74,7 +74,7 @@ def strange() -> "tuple[System, list[tuple[str, Envelope]]]":
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give a folder with somebody's own lamp in it."""
+    """Give a folder with a user's lamp in it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -274,7 +274,7 @@ def test_a_certificate_that_was_edited_is_refused(folder: Path, capsys: pytest.C
 
 
 def test_a_forged_certificate_is_found_out_by_a_search(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A digest is no signature: whoever makes a new one is not found out before the search that `--search` does."""
+    """A digest is no signature: a forged one is found only by `--search`."""
     path = folder / "lamp.json"
     assert main(["check", "lamps:machine", "--certificate", str(path)]) == 0
     proven = read(path)
@@ -301,7 +301,7 @@ def test_a_folder_takes_the_certificates_of_several_targets(folder: Path, capsys
 
 
 def test_what_does_not_hold_gets_no_certificate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nor does a search that nobody has accepted as it was cut short."""
+    """Nor does a truncated search without an accepted record."""
     assert main(["check", "lamps:machine", "--depth", "2", "--certificate", "x.json"]) == 1
     _write(MORE)
     assert main(["check", "lamps:machine", "--certificate", "x.json"]) == 1

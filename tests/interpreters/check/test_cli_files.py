@@ -44,7 +44,7 @@ broken = machine.with_properties(always("it is never open", lambda door: door.st
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give a folder with somebody's own door in it."""
+    """Give a folder with a user's door in it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -77,7 +77,7 @@ def test_a_file_of_another_program_is_not_changed(
 
 @pytest.mark.parametrize("arguments", [CERTIFY, EMIT], ids=["certificate", "test"])
 def test_a_file_that_lifefold_wrote_is_overwritten(arguments: tuple[str, ...]) -> None:
-    """A certificate over a certificate, a test over a test; what is empty is nobody's."""
+    """A certificate replaces a certificate, a test a test, and both an empty file."""
     Path("x.out").touch()
     code = main(["check", *arguments])
     written = Path("x.out").read_bytes()
@@ -88,7 +88,7 @@ def test_a_file_that_lifefold_wrote_is_overwritten(arguments: tuple[str, ...]) -
 
 
 def test_a_certificate_of_another_format_is_one_all_the_same() -> None:
-    """Whoever has a newer lifefold can write it anew."""
+    """A newer lifefold can write it anew."""
     assert main(["check", *CERTIFY]) == 0
     text = Path("x.out").read_text()
     Path("x.out").write_text(text.replace('"format": 2', '"format": 1'))

@@ -199,7 +199,7 @@ def test_of_what_is_no_step_there_is_no_test(capsys: pytest.CaptureFixture[str],
 def test_an_action_that_does_not_say_what_it_returns_is_named_with_its_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, says: str
 ) -> None:
-    """By every command alike, before any of its rows is taken: what else it returns would be nobody's to explain."""
+    """By every command alike, before any of its rows is taken: other answers could not be explained."""
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     lamps = LAMPS.replace(
         "def turn(lamp: Lamp, _event: Turned) -> Step[Lamp, Never]:", f"def turn(lamp, _event){says}:"

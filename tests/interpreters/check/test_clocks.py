@@ -36,11 +36,11 @@ class Sound(State):
 
 
 class Unsealed(Event, frozen=True):
-    """Somebody opens it."""
+    """The bottle is opened."""
 
 
 class Smelt(Event, frozen=True):
-    """Somebody smells it: it is poured away, or found sour."""
+    """The milk is smelled: it is poured away, or found sour."""
 
 
 class Rung(Event, frozen=True):
@@ -48,7 +48,7 @@ class Rung(Event, frozen=True):
 
 
 class Bottle(Record, frozen=True):
-    """Milk, and since when it is open; nobody waits for longer than 5 ms."""
+    """Milk, and since when it is open; no wait is longer than 5 ms."""
 
     timestamps: ClassVar[tuple[str, ...]] = ("since_ms",)
 
@@ -77,7 +77,7 @@ def is_old(bottle: Bottle, _e: Smelt) -> bool:
 
 
 def bottle(name: str) -> Machine[Any]:
-    """Return a machine that promises never to turn sour: as long as nobody else lets time pass, that is so."""
+    """Return a machine whose property is that it never turns sour: it holds if no other machine lets time pass."""
     return Machine(
         name,
         Bottle(),
@@ -115,7 +115,7 @@ def together(other: Machine[Any]) -> tuple[System, list[tuple[str, Envelope]]]:
 @pytest.mark.parametrize("other", [bottle("other"), BELL], ids=["a clock", "a timer"])
 @pytest.mark.parametrize("compared", [0, 3_000])
 def test_one_clock_is_refused_if_another_aggregate_has_timers(placed: Any, other: Machine[Any], compared: int) -> None:
-    """While a bell is waited for, milk turns sour that nobody has waited for; each is looked at in its own time."""
+    """While a bell is waited for, other milk turns sour; each is judged at its own time."""
     system, opening = placed(other)
     with pytest.raises(ValueError, match=rf"bottle reads the time, and {other.name} lets it pass"):
         check(system, opening=opening, bounds=Bounds(compared=compared))
@@ -136,7 +136,7 @@ def test_a_clock_with_timers_of_its_own_is_looked_at() -> None:
 
 
 def test_timers_without_a_clock_are_looked_at() -> None:
-    """They may elapse in any order: nobody can tell how late it is."""
+    """They may elapse in any order: the time is not known."""
     timed = BELL.starting(Bell(), "other")
     system = System("bells", AggregateType("wall", machines=(BELL, timed)))
     opening = [("wall", Envelope("", Opened({"bell": Bell(), "other": Bell()}), 0))]

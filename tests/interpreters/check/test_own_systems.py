@@ -97,7 +97,7 @@ STOVE: Final = Machine(
 
 
 def system(cook: Tell, serve: Tell, *properties: Any) -> System:
-    """Return an inn that tells these when somebody orders, and when it is ready."""
+    """Return an inn that sends these at an order, and when it is ready."""
 
     @rule(on=TABLE)
     def order(_inn: Any, step: Any) -> tuple[Tell, ...]:
@@ -157,7 +157,7 @@ def test_a_message_without_a_receiver_has_a_line_of_its_own(serve: Tell, why: st
 
 
 def test_a_message_that_is_refused_whenever_it_comes_has_one_too() -> None:
-    """The guest gets what only somebody gets who orders; with the way to the first time."""
+    """The guest gets a meal without an order; the report has the trace to the first time."""
     report = looked(serve=Tell("inn", "table", Ordered()), bounds=Bounds(commands=1))
     (message,) = report.messages
     assert message.words() == (
@@ -173,7 +173,7 @@ def test_a_message_that_is_taken_once_is_not_in_vain() -> None:
 
 
 def test_what_is_refused_is_not_in_vain_if_not_everything_was_looked_at() -> None:
-    """It could be taken later on. What is told to nobody is so, all the same."""
+    """It could be accepted later on. A message without a receiver is an error all the same."""
     refused = Tell("inn", "table", Ordered())
     whole = looked(serve=refused, bounds=Bounds(commands=1))
     assert len(whole.messages) == 1
@@ -218,7 +218,7 @@ def test_so_is_one_that_is_told_in_the_beginning() -> None:
 
 
 def lonely(told: Tell) -> Report:
-    """Check an inn without rules, whose table tells this by its row when somebody orders."""
+    """Check an inn without rules, whose table sends this by its row at an order."""
 
     def call(record: Table, _event: Ordered) -> Step[Table, Tell]:
         return Step(record, (told,))
@@ -245,7 +245,7 @@ def test_an_aggregate_that_tells_itself_something_is_told_what_to_do() -> None:
 
 
 def test_one_aggregate_does_not_begin_twice() -> None:
-    """Nor does one of no kind, nor nobody."""
+    """Nor does one of no kind, nor one without a receiver."""
     of = system(COOK, SERVE)
     with pytest.raises(ValueError, match="'inn' is in the opening twice; others of its kind are inn/NAME"):
         check(of, opening=(*OPENING, OPENING[0]))
@@ -386,3 +386,90 @@ def test_the_command_line_tells_of_all_of_it(capsys: pytest.CaptureFixture[str])
     assert "inns:twice: 'inn' is in the opening twice" in capsys.readouterr().err
     assert main(["check", "inns:noted"]) == 2
     assert "inns:noted cannot be checked: Noted.notes is opaque" in capsys.readouterr().err
+
+
+DRIVER: Final = """
+from lifefold import Activity, Event, Machine, Record, State, does, leads_to, row
+
+
+class Trip(State):
+    HOME = "Home"
+    AWAY = "Away"
+
+
+class Begun(Event, frozen=True): ...
+
+
+class Back(Event, frozen=True): ...
+
+
+class Drive(Activity, frozen=True): ...
+
+
+class Driver(Record, frozen=True):
+    state: Trip = Trip.HOME
+
+
+def drive(_driver: Driver) -> Drive:
+    return Drive()
+
+
+driver = Machine(
+    "driver",
+    Driver(),
+    rows=(row(Trip.HOME, Begun, Trip.AWAY), row(Trip.AWAY, Back, Trip.HOME)),
+    during={Trip.AWAY: does(drive, last=Back)},
+    properties=(leads_to("it comes home", lambda e: e.state is Trip.AWAY, lambda e: e.state is Trip.HOME, GIVEN),),
+    rests=lambda record: record.state is Trip.HOME,
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        (
+            "given=()",
+            1,
+            "         Drive need not end: given=weakly(Drive) assumes it\n         and from then on nothing",
+        ),
+        ("given=weakly(Drive)", 0, "all 9 properties hold"),
+    ],
+)
+def test_an_activity_that_may_last_for_ever_is_named_with_the_assumption_that_it_ends(  # noqa: PLR0913, PLR0917
+    given: str,
+    code: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = DRIVER.replace("GIVEN", given).replace("leads_to, row", "leads_to, row, weakly")
+    (tmp_path / f"driver_{code}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert main(["check", f"driver_{code}:driver"]) == code
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("    state: Trip", "    stat: Trip", "at wrong.py:29: TypeError: Missing required argument 'state'"),
+        ("Back, Trip.HOME)", "Back, Trip.HOME, when='x')", "at wrong.py:27: AttributeError: 'str' object has no"),
+    ],
+)
+def test_an_error_in_a_module_of_ones_own_is_shown_with_its_place(  # noqa: PLR0913, PLR0917 - the cases, and fixtures
+    right: str,
+    wrong: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "wrong.py").write_text(DRIVER.replace("GIVEN", "given=()").replace(right, wrong))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "wrong", raising=False)
+    assert main(["check", "wrong:driver"]) == 2
+    assert f"'wrong' cannot be imported, {said}" in capsys.readouterr().err

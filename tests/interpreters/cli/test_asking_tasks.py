@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from asking_log import LEAVE, WORDS, at_work
+from lifefold.core.fleet.worker import desired_state
 from lifefold.core.fleet.worker.question import REF, Answer, QuestionAnswered, Verdict
+from lifefold.core.lifecycles import session
 from lifefold.interpreters.cli.app import main
 
 
@@ -32,3 +34,18 @@ def test_tasks_and_status_show_that_an_agent_asks_until_it_is_answered(
     (_, line) = told("tasks").splitlines()
     assert line.split()[:3] == ["T1", "running", "ann"]
     assert "asks" not in line
+
+
+def test_a_task_whose_session_was_interrupted_by_a_hold_is_not_called_running(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After Ctrl-C the session ends, and the agent is held with its task until the next run."""
+    log = at_work(tmp_path / "fleet.db")
+    log.happens("worker/ann", "desired_state", desired_state.HoldWanted())
+    main(["tasks", "--db", str(log.path)])
+    assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["T1", "running", "ann"]
+    log.reported("worker/ann", "session", session.SessionExited(session.Suspended(asked=True)))
+    main(["tasks", "--db", str(log.path)])
+    assert capsys.readouterr().out.splitlines()[1].split()[:3] == ["T1", "interrupted", "ann"]
+    main(["status", "--db", str(log.path)])
+    assert "0 of 1 tasks closed, 1 interrupted" in capsys.readouterr().out

@@ -6,12 +6,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fleet_log import ME, FleetLog
+from fleet_log import ME, FleetLog, folded
 from fleet_sandbox import Sandbox
 from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
+from lifefold.core.kernel import replace
 from lifefold.interpreters.cli.account import account_of
 from lifefold.interpreters.cli.app import main
-from lifefold.interpreters.cli.awaited import lines
+from lifefold.interpreters.cli.awaited import lines, stuck
+from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain.pending import Awaited, Waiting
 from lifefold.interpreters.fleet_runner import Verdict
 
@@ -47,6 +49,14 @@ def test_a_task_that_waits_says_until_when() -> None:
     (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0, 1_000)], {})
     assert line.startswith("T3 is done and waits for your approval, until 19")
     assert line.endswith(":01: lifefold approve T3")
+
+
+def test_an_agent_that_the_stall_detector_has_warned_of_is_stuck(tmp_path: Path) -> None:
+    log = FleetLog(tmp_path / "fleet.db", T1)
+    agent = replace(*status.agents(folded(log.path).aggregates), task="T1")
+    assert list(stuck([agent], 60_000)) == []
+    silent = replace(agent, silent_since_ms=20_000)
+    assert list(stuck([agent, silent], 60_000)) == ["ann is stuck: its session at T1 has shown no progress for 40s"]
 
 
 def test_a_diff_is_named_only_where_an_approval_merges_a_commit() -> None:

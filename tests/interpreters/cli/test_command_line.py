@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fleet_sandbox import Sandbox
+from lifefold.interpreters.cli.app import main
 
 
 def _everything(folder: Path) -> dict[str, str]:
@@ -261,3 +262,18 @@ def test_a_message_that_says_nothing_or_too_much_is_bad_input(sandbox: Sandbox) 
     sandbox.run()
     for text in ("", "  ", "x" * 10_001):
         assert "1 to 10000 characters" in sandbox.call("send", "all", text, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "usage"),
+    [(("status", "nosuch"), "usage: lifefold status "), (("task", "add", "--bogus"), "lifefold task add ")],
+)
+def test_a_superfluous_argument_is_shown_with_the_usage_of_its_command(
+    typed: tuple[str, ...], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*typed, *(("--id", "x", "--prompt", "y") if "add" in typed else ())])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert usage in said
+    assert f"unrecognized arguments: {typed[-1]}" in said

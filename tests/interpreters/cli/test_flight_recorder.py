@@ -140,7 +140,7 @@ def test_fork_within_bounds_says_what_it_has_searched(door: Path, capsys: pytest
     """From the second entry two steps break nothing."""
     assert main(["fork", OWN, str(door), "--at", "2", "--steps", "2", "--commands", "2"]) == 0
     said = capsys.readouterr().out
-    assert "states within 2 steps, with at most 2 commands of operators" in said
+    assert "states within 2 steps, with at most 2 operator commands" in said
     assert "properties of states and steps hold there" in said
 
 

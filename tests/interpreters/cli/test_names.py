@@ -14,6 +14,7 @@ SIX = ["a", "b", "c", "d", "e", "f"]
         ("repl", ["schema", "reply"], "did you mean reply?"),
         ("repl", ["replay", "schema", "reply"], "did you mean reply or replay?"),
         ("WORKER", ["worker", "Worker", "other"], "did you mean worker or Worker?"),
+        ("agent-9", ["agent-1", "agent-2", "agent-3", "agent-4"], "did you mean agent-1 or agent-2 or agent-3?"),
         ("x", ["schema"], "there is only schema"),
         ("x", ["schema", "lint"], "there are schema, lint"),
         ("x", SIX[:5], "there are a, b, c, d, e"),

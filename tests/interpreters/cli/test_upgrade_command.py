@@ -107,7 +107,7 @@ def test_a_log_with_an_unknown_field_of_a_record_is_not_read(
     assert main(["upgrade", "oven_2:naive", str(path)]) == 2
     told = capsys.readouterr().err
     assert "oven, entry 1" in told
-    assert "Oven has no field 'minutes' any more: declare renamed_field() or removed_field()" in told
+    assert "Oven has no field 'minutes'; an old name is declared by renamed_field() or removed_field()" in told
 
 
 @pytest.mark.usefixtures("programs")

@@ -44,7 +44,7 @@ hasty: Final = Discipline(SHIPPED.order, recovers_first=False)
 """What may not have been performed is performed as soon as the log is read."""
 
 forgetful: Final = Discipline(SHIPPED.order, restores_timers=False)
-"""Whoever comes back sets no timer."""
+"""A runner that comes back sets no timer."""
 
 racing: Final = Discipline(SHIPPED.order, together=False)
 """The record of what a node did, and the entry that leads on from it, are written by two threads, in any order."""
@@ -137,7 +137,7 @@ def test_performing_before_persisting_is_found() -> None:
 
 
 def test_recording_before_performing_is_found() -> None:
-    """A runner dies between the two, and nobody does what is on record as done."""
+    """A runner dies between the two, and no runner performs the effect that is recorded as performed."""
     report = check_crashes(graph, discipline=Discipline((DECIDE, PERSIST, RECORD, PERFORM)), bounds=FEW)
     assert broken(report) == {Fault.LOST}
     stages = [line.split()[0] for line in way(report, Fault.LOST) if line]
@@ -152,7 +152,7 @@ def test_forgetting_to_record_is_found() -> None:
 
 
 def test_an_effect_that_is_not_idempotent_is_done_twice_by_the_best_of_runners() -> None:
-    """No order helps where a runner dies between performing and recording: whoever performs it has to know it again."""
+    """No order helps if a runner dies between performing and recording: the receiver must recognise a repetition."""
     report = check_crashes(messages)
     assert broken(report) == {Fault.TWICE}
     assert way(report, Fault.TWICE) == [
@@ -189,7 +189,7 @@ def test_an_activity_that_is_never_begun_or_ended_is_found() -> None:
 
 
 def test_an_end_that_is_never_confirmed_is_found() -> None:
-    """The fire that burned is put out, and nobody has seen to it that it is out."""
+    """The fire that burned is put out, and no handler has confirmed that."""
     system, _ = alone(fire)
     opening = [("fire", Envelope("fire", Created(Fire(Hearth.HOT)), 0))]
     bounds = CrashBounds(inputs=1, crashes=0)
@@ -207,7 +207,7 @@ def test_messages_survive_every_crash() -> None:
 
 
 def test_a_message_that_is_never_delivered_is_found() -> None:
-    """A runner that performs nothing has nobody told."""
+    """A runner that performs nothing sends no message."""
     bounds = CrashBounds(inputs=1, crashes=0)
     idle = check_crashes(told, opening=TOLD, discipline=Discipline((DECIDE, PERSIST)), bounds=bounds)
     assert broken(idle) == {Fault.LOST}

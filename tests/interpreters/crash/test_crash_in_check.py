@@ -59,7 +59,7 @@ def test_runners_die_in_every_state_and_in_the_midst_of_everything_that_goes_on(
 
 
 def test_what_a_crash_breaks_is_shown_with_the_way_to_it() -> None:
-    """A letter that is written twice: first how it comes to that, then what the runner did; and what may help."""
+    """A message that is written twice: the trace, then the steps of the runner, then the remedy."""
     report = check(told, opening=TOLD, crashes=FEW)
     (broken,) = report.broken()
     assert broken.words() == (
@@ -126,14 +126,14 @@ def test_there_are_fewer_inputs_where_more_would_be_too_much() -> None:
 
 
 def test_a_search_that_was_cut_short_proves_nothing_of_crashes() -> None:
-    """There may be states from which nobody has looked."""
+    """There may be states that no search has left."""
     report = check(session.machine, bounds=Bounds(depth=3), crashes=FEW)
     assert looked_at(report).begun > 3
     assert set(of_crashes(report).values()) == {Outcome.UNDECIDED}
 
 
 def test_a_runner_that_stands_somewhere_is_one_that_has_come_there() -> None:
-    """It has all handlers, and no more, that a runner has who has done all that was to be done on the way."""
+    """It has exactly the handlers of a runner that has performed all effects of the trace."""
     system, opening = alone(kiln.kiln)
     runner = Runner(
         system, tuple(opening.items()), SHIPPED, CrashBounds(inputs=3, crashes=0, batch=1), (kiln.Announce,)
@@ -183,7 +183,7 @@ def test_messages_that_the_bounds_keep_under_way_are_a_verdict() -> None:
 
 
 def test_what_is_late_and_taken_is_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A checker that takes for late what is not stands for a kernel that takes what is late: both are shown alike."""
+    """A checker that refuses timely events stands for a kernel that accepts late ones: both are shown alike."""
 
     def late(_machine: object, entity: Entity[Any], now_ms: int) -> Iterator[Envelope]:
         for part in entity.running:

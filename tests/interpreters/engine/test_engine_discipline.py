@@ -113,8 +113,10 @@ class Walk:
         self._ledger = Ledger(SYSTEM)
 
     def go(self, choice: int) -> None:
-        """Make the step of this number, and let the ledger make it."""
+        """Make the step of this number, if the model is not at its end, and let the ledger make it."""
         successors = list(self.runner.successors(self.sandbox))
+        if not successors:
+            return
         step, after, faults = successors[choice % len(successors)]
         assert set(faults) <= {"nothing is performed twice that is not idempotent"}
         if step.stage is Stage.DECIDE:

@@ -250,6 +250,7 @@ async def test_a_machine_whose_clock_is_set_back_still_hears_its_operators_and_i
             await pottery.store.submit("kiln/a", encode(Envelope("kiln", Called(), 0, "operator")))
             while pottery.entity.state is not Heat.COLD or await pottery.store.commands():
                 await pottery.quiet()
+    assert pottery.entity.state is Heat.COLD
 
 
 async def test_the_virtual_clock_of_these_tests_never_comes_early() -> None:

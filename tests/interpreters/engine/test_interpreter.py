@@ -50,7 +50,8 @@ async def test_a_handler_too_many_does_not_matter() -> None:
         pass
 
     hands = Hands()
-    Engine(system, MemoryLog().open(), Interpreter({Other: nothing}).over(hands.interpreter()))
+    engine = Engine(system, MemoryLog().open(), Interpreter({Other: nothing}).over(hands.interpreter()))
+    assert not engine.has_ended
 
 
 def test_the_interpreter_on_top_goes_first() -> None:

@@ -79,7 +79,7 @@ def test_runners_that_are_killed_again_and_again_lose_and_double_nothing(
     nursery: Nursery, tmp_path: Path, backend: str
 ) -> None:
     """Each process dies a little later, at another point; the one that is left in peace finishes the work, soundly."""
-    fates = [nursery.life(backend, tmp_path, POINTS[n % len(POINTS)], 3 + n) for n in range(15)]
+    fates = [nursery.life(backend, tmp_path, POINTS[n % len(POINTS)], 3 + n) for n in range(8)]
     assert nursery.life(backend, tmp_path).startswith("{")
     must_have_finished(tmp_path, kills=fates.count("killed"))
-    assert fates.count("killed") >= 5
+    assert fates.count("killed") >= 4

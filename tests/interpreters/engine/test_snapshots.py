@@ -82,7 +82,7 @@ async def written(store: MemoryStore | SqliteStore, decisions: Iterable[Decision
     taker.notes = account.notes
     for position, decision in enumerate(decisions):
         snapshot = None
-        if position in points:
+        if position in points and taker.is_due:
             quiet = {name for name in ledger.aggregates if name not in points[position]}
             snapshot = taker.taken(quiet.__contains__, no_failures)
         await store.append(Batch((decision.entry,), snapshot=snapshot))

@@ -12,7 +12,7 @@ from lifefold.core.fleet.dispatch import budgets, plan_approval
 from lifefold.core.fleet.system import plan_change
 from lifefold.core.fleet.system.plan_difference import TaskChange
 from lifefold.core.fleet.worker import desired_state, mailbox, question
-from lifefold.core.fleet.worker.conversation import Began
+from lifefold.core.fleet.worker.conversation_model import Began
 from lifefold.core.fleet.worker.question import Answer, Kind, QuestionAnswered, QuestionAsked, Terms, Verdict
 from lifefold.core.kernel import Entity, Envelope, Opened, Reaction, Record, RunnerRecovered
 from lifefold.core.lifecycles import approval, session, task

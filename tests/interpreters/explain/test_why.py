@@ -9,7 +9,7 @@ from lifefold.core.fleet.board import budget, fleet_task, worker_slot
 from lifefold.core.fleet.dispatch import budgets
 from lifefold.core.fleet.dispatch.task_index import TaskIndex, fold
 from lifefold.core.fleet.worker import assignment, conversation, desired_state
-from lifefold.core.fleet.worker.conversation import Conversation
+from lifefold.core.fleet.worker.conversation_model import Conversation
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,

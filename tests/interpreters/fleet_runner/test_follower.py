@@ -262,7 +262,9 @@ def test_a_session_is_read_by_the_adapter_with_which_it_began(tmp_path: Path, be
 def test_a_follower_begins_nothing_only_to_clean_up(tmp_path: Path) -> None:
     """A file needs no end."""
     follower = Follower(FleetFolder(tmp_path / "log.db"), lambda _agent: "", Notices())
-    anyio.run(partial(follower.follow_output, FollowOutput(), Told(cleanup_only=True)))
+    told = Told(cleanup_only=True)
+    anyio.run(partial(follower.follow_output, FollowOutput(), told))
+    assert not told.said
 
 
 @pytest.mark.parametrize(("kind", "name"), [("claude", "claude"), ("python", "command"), ("", "command")])

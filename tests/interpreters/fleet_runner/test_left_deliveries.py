@@ -94,11 +94,13 @@ def test_a_record_that_cannot_be_read_signals_no_process(tmp_path: Path, text: s
 
 def test_a_place_without_a_record_has_nothing_to_end(tmp_path: Path) -> None:
     anyio.run(CommandRecord(tmp_path / "a.json").end_left_over)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_record_that_cannot_be_written_harms_no_command(tmp_path: Path) -> None:
     (tmp_path / "deliveries").write_text("no folder")
     CommandRecord(tmp_path / "deliveries" / "a.json").write(os.getpid())
+    assert (tmp_path / "deliveries").read_text() == "no folder"
 
 
 def test_the_next_runner_ends_the_command_that_a_killed_runner_has_left(tmp_path: Path) -> None:

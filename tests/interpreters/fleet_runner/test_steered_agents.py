@@ -1,6 +1,7 @@
 """Operator messages for running sessions of ``kind = "acp"``: they reach the conversation, which goes on."""
 
 import json
+import os
 import signal
 from contextlib import ExitStack
 from pathlib import Path
@@ -131,3 +132,18 @@ def test_an_urgent_message_ends_a_session_that_waits_for_an_operator(tmp_path: P
         run.rest()
     assert "Write it in German" in of.prompts()[1][1]
     assert json.dumps(of.ends()["writer"][-1]["outcome"]) == '{"type": "Success"}'
+
+
+def test_a_late_nudge_does_not_end_the_turn_of_an_agent_that_waits_for_an_operator(tmp_path: Path) -> None:
+    """The answer reaches the same turn."""
+    of = AcpSandbox(tmp_path)
+    of.cast(of.speaker("writer", "ask"), fleet=QUESTIONS)
+    with of.running() as run:
+        run.until("writer asks: may it use edit")
+        (agent,) = of.json("status")["agents"]
+        os.kill(agent["process"]["pid"], signal.SIGINT)
+        of.call("approve", "writer/Q1")
+        run.rest()
+    assert [name for name, _ in of.prompts()] == ["talk-1"]
+    assert of.heard("session/cancel") == []
+    assert [each["outcome"] for each in of.ends()["writer"]] == [{"type": "Success"}]

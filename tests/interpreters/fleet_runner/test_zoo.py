@@ -54,7 +54,7 @@ match name.partition("-")[0] if first else "":
     case "same":
         (counts / "meeting").open("w" if name.endswith("1") else "r").close()
     case "garbage":
-        os.write(1, (counts / "garbage").read_bytes())
+        os.write(1, (counts / f"{name}.garbage").read_bytes())
 if name.startswith("same"):
     with open("README", "a") as file:
         file.write(name + "\n")
@@ -194,15 +194,15 @@ GARBAGE: Final = {
 }
 
 
-@pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE)
 @on_trio
-def test_nonsense_in_the_place_of_a_cost_costs_nothing_and_stops_no_agent(
-    sandbox: Sandbox, backend: str, garbage: bytes
-) -> None:
-    """The task is done; what it has cost is not known, and everything that is shown can be shown."""
-    kept(sandbox, "garbage-1")
-    (sandbox.folder / "counts" / "garbage").write_bytes(garbage)
+def test_nonsense_in_the_place_of_a_cost_costs_nothing_and_stops_no_agent(sandbox: Sandbox, backend: str) -> None:
+    """Each task is done; what it has cost is not known, and everything that is shown can be shown."""
+    names = [f"garbage-{number}" for number in range(len(GARBAGE))]
+    kept(sandbox, *names)
+    for name, garbage in zip(names, GARBAGE.values(), strict=True):
+        (sandbox.folder / "counts" / f"{name}.garbage").write_bytes(garbage)
     ends_well(sandbox, backend)
-    (found,) = sandbox.json("tasks")
-    assert (found["state"], found["cost_usd"]) == ("CLOSED", None)
+    found = {each["id"]: (each["state"], each["cost_usd"]) for each in sandbox.json("tasks")}
+    assert found == dict.fromkeys(names, ("CLOSED", None))
+    assert [sandbox.sessions(name) for name in names] == [1] * len(names)
     assert "spent" not in sandbox.call("status").stdout

@@ -37,7 +37,7 @@ def played(numbers: list[int], subject: str = "session") -> Play:
     return now
 
 
-def run(text: str) -> None:
+def must_pass(text: str) -> None:
     """Execute a written test."""
     space: dict[str, Any] = {}
     exec(compile(text, "played", "exec"), space)  # noqa: S102 - the text was written by this test
@@ -85,7 +85,7 @@ def test_another_input_is_another_branch_and_leaves_the_first_as_it_was(numbers:
 @settings(max_examples=15, deadline=None)
 @given(numbers=NUMBERS)
 def test_a_play_as_a_test_passes(subject: str, numbers: list[int]) -> None:
-    run(as_test(played(numbers, subject)))
+    must_pass(as_test(played(numbers, subject)))
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_play_as_a_test_fails_for_a_changed_machine(changed: str) -> None:
     now = played([0, 0, 0])
     assert len(now.path()) == 3
     with pytest.raises(AssertionError):
-        run(as_test(now, source=changed))
+        must_pass(as_test(now, source=changed))
 
 
 def test_a_machine_is_imported_from_its_module_and_not_from_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_a_player_does_what_its_front_end_asks_for_and_nothing_for_a_number_that
     assert (player.play.now, player.shown["now"]) == (0, 0)
     player.asked = ["at", 1, 5]
     assert player.play.now == 1
-    run(player.as_test())
+    must_pass(player.as_test())
     assert player.as_journal() == player.play.as_journal()
 
 
@@ -232,7 +232,7 @@ def test_a_fork_of_a_history_goes_on_from_its_world_and_leaves_it_alone(
         choices = fork.choices()
         fork = fork.give(choices[number % len(choices)]) if choices else fork
     assert len(history) == kept
-    run(as_test(fork, source="kiln:system"))
+    must_pass(as_test(fork, source="kiln:system"))
 
 
 def test_a_fork_beyond_the_end_of_a_history_is_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 from lifefold.interpreters.processes import SessionProcess, is_alive, launch, signal_if_ours
 from lifefold.interpreters.processes.overdue import KILLED, end_of
 from lifefold.interpreters.processes.session_files import SessionSpec
-from session_scripts import PATIENCE_S, Bell, death, processes_about, script
+from session_scripts import PATIENCE_S, Bell, must_die, processes_about, script
 
 pytestmark = pytest.mark.anyio
 
@@ -63,7 +63,7 @@ async def test_an_agent_that_was_done_while_its_shim_stood_still_has_succeeded(t
     session = await stopped(tmp_path, script(f"echo > {bell}; read line < {go}; exit 0"), bell)
     go.ring()
     assert session.identity is not None
-    await death(session.identity)
+    await must_die(session.identity)
     with anyio.fail_after(PATIENCE_S):
         ended = await end_of(session, 1, LONG_MS, told.append)
     assert (ended.outcome, ended.code) == ("exited", 0)

@@ -27,7 +27,7 @@ from lifefold.interpreters.processes import (
 )
 from lifefold.interpreters.processes.session_files import write_spec
 from lifefold.interpreters.processes.shim import program as shim_program
-from session_scripts import PATIENCE_S, Bell, death, program, run_shim, script
+from session_scripts import PATIENCE_S, Bell, must_die, program, run_shim, script
 
 pytestmark = pytest.mark.anyio
 
@@ -81,7 +81,7 @@ async def test_an_exit_while_no_runner_lives_is_known_afterwards(tmp_path: Path)
     go = Bell(tmp_path / "go")
     start = await launch_and_kill_the_runner(tmp_path / "run", f"read line < {go}; exit 3")
     go.ring()
-    await death(start.shim)
+    await must_die(start.shim)
     ended = await adopt(tmp_path / "run")
     assert isinstance(ended, SessionExit)
     assert (ended.outcome, ended.code) == ("exited", 3)
@@ -90,7 +90,7 @@ async def test_an_exit_while_no_runner_lives_is_known_afterwards(tmp_path: Path)
 async def test_a_lease_ends_while_no_runner_lives(tmp_path: Path) -> None:
     """A deadline needs no runner."""
     start = await launch_and_kill_the_runner(tmp_path / "run", "sleep 1000", lease_ms=1000)
-    await death(start.shim)
+    await must_die(start.shim)
     ended = await adopt(tmp_path / "run")
     assert isinstance(ended, SessionExit)
     assert ended.outcome == "lease-expired"
@@ -103,7 +103,7 @@ async def test_a_session_whose_shim_was_killed_is_lost_and_its_processes_dead(tm
     start = await launch_and_kill_the_runner(tmp_path / "run", f"{daemon}; echo written; sleep 1000")
     left = await bell.pid()
     assert signal_if_ours(start.shim, signal.SIGKILL)
-    await death(start.shim)
+    await must_die(start.shim)
     ended = await adopt(tmp_path / "run")
     assert isinstance(ended, SessionExit)
     assert (ended.outcome, ended.escaped) == ("lost", (left.pid,))
@@ -183,7 +183,7 @@ async def test_a_gone_directory_whose_shim_is_dead_leaves_no_process_behind(tmp_
     left = identify(int(await bell.heard()))
     assert left is not None
     os.kill(start.shim_pid, signal.SIGKILL)
-    await death(start.shim)
+    await must_die(start.shim)
     assert is_alive(left)
     if by is None:
         directory.rename(tmp_path / "moved")

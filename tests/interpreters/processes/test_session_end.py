@@ -20,7 +20,7 @@ from lifefold.interpreters.processes import (
     signal_if_ours,
 )
 from lifefold.interpreters.processes.shim.proc import boot_ms
-from session_scripts import PATIENCE_S, Bell, death, script
+from session_scripts import PATIENCE_S, Bell, must_die, script
 
 pytestmark = pytest.mark.anyio
 
@@ -232,7 +232,7 @@ async def test_a_killed_shim_takes_its_agent_along(tmp_path: Path) -> None:
     daemon, start = await bell.pid(), read_start(tmp_path / "run")
     assert start is not None
     assert signal_if_ours(start.shim, signal.SIGKILL)
-    await death(start.agent)
+    await must_die(start.agent)
     with anyio.fail_after(PATIENCE_S):
         ended = await session.wait()
     assert (ended.outcome, ended.code, ended.escaped) == ("lost", None, (daemon.pid,))

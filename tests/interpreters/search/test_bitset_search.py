@@ -162,10 +162,12 @@ def figures(found: Findings) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize("most", [2, pytest.param(3, marks=pytest.mark.campaign)])
 @settings(max_examples=settings().max_examples // 10)
-@given(case=cases(), block_words=st.sampled_from([1, 20, BLOCK_WORDS]))
-def test_both_searches_meet_the_same(case: Case, block_words: int) -> None:
+@given(data=st.data(), block_words=st.sampled_from([1, 20, BLOCK_WORDS]))
+def test_both_searches_meet_the_same(most: int, data: st.DataObject, block_words: int) -> None:
     """States, steps, how far each level is, what is stuck, what is wrong and how far that is, what was used."""
+    case = data.draw(cases(most))
     found = search(case.product_system(), block_words=block_words)
     assert isinstance(found, Product)
     assert figures(found) == figures(explore(case.product_system()))

@@ -1,4 +1,4 @@
-"""Of aggregates that are alike, one state stands for all that differ only in who is who: nothing else is left out."""
+"""Of equal aggregates, one state stands for all permutations: nothing else is left out."""
 
 import json
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ class Came(Event, frozen=True):
 
 
 class Called(Event, frozen=True):
-    """Somebody has a guest called."""
+    """An operator has a guest called."""
 
 
 class Line(Record, frozen=True):
@@ -76,7 +76,7 @@ def join(line: Line, event: Came) -> Step[Line, Any]:
 
 
 def first(line: Line, _event: Called) -> Step[Line, Tell]:
-    """Call whoever has come first."""
+    """Call the first guest."""
     return Step(replace(line, names=line.names[1:]), (Tell(f"guest/{line.names[0]}", "ring", Go()),))
 
 
@@ -88,7 +88,7 @@ def favourite(line: Line, _event: Called) -> Step[Line, Tell]:
 
 
 def has_guests(line: Line, _event: Called) -> bool:
-    """Somebody stands in line."""
+    """A guest stands in line."""
     return bool(line.names)
 
 
@@ -107,7 +107,7 @@ class Inn(NamedTuple):
 
 
 def inn(guest: Machine[Any], calls: Any, places: frozenset[State], guests: int) -> Inn:
-    """Return one in which guests whom somebody pushes to one of these places come to the counter."""
+    """Return one in which guests who are pushed to one of these places come to the counter."""
     counter = Machine(
         "counter",
         Line(),
@@ -198,7 +198,7 @@ def form(product_system: ProductSystem, world: tuple[int, ...]) -> object:
 @settings(max_examples=10, deadline=None)
 @given(drawn=inns(), data=st.data())
 def test_a_way_leads_by_the_rules_to_the_state_that_it_is_to(drawn: Inn, data: st.DataObject) -> None:
-    """Whoever was taken for whom on it, it can be walked, and what is at its end is that state."""
+    """It can be replayed, whatever was exchanged on it, and it ends in that state."""
     product_system = drawn.product_system(symmetry=True)
     graph = explore(product_system)
     state = data.draw(st.integers(0, graph.count - 1))
@@ -225,7 +225,7 @@ def test_rules_that_treat_some_otherwise_are_found_out(guests: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES[:2])
 def test_a_property_that_treats_some_otherwise_is_found_out(name: str) -> None:
-    """Nobody may be asked about by name."""
+    """A property may name no part."""
     of = inn(a_ring(), first, frozenset(RINGS[2]), 2)
     ours: Property[Any] = always(
         "this guest does not stand in line alone", lambda system_state: line_of(system_state) != (name,)
@@ -235,7 +235,7 @@ def test_a_property_that_treats_some_otherwise_is_found_out(name: str) -> None:
 
 
 def test_aggregates_with_other_openings_are_not_symmetric() -> None:
-    """And where nobody is, there is no symmetry to speak of."""
+    """And without parts there is no symmetry."""
     of = inn(a_ring(), first, frozenset(RINGS[2]), 2)
     opening = (*of.opening[:2], ("guest/anna", Envelope("ring", Created(Ring(RINGS[2][1])), 0)))
     with pytest.raises(NotAlike, match="no two aggregates of the opening are alike"):
@@ -332,7 +332,7 @@ target = system, [(f"house/{name}", Envelope("door", Created(House()), 0)) for n
 def test_the_command_line_looks_at_one_for_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Three doors, each open or shut: four states instead of eight; where nobody is alike, that is bad input."""
+    """Three doors, each open or shut: four states instead of eight; without equal parts that is bad input."""
     (tmp_path / "town.py").write_text(TOWN)
     monkeypatch.chdir(tmp_path)
     assert main(["check", "town:target", "--symmetry", "--json"]) == 0

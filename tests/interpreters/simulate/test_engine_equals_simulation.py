@@ -119,11 +119,11 @@ BACK_ENDS = ("asyncio", "trio")
     ("target", "seeds", "until_ms", "backend"),
     [
         *(
-            pytest.param(each, range(10), SHORT_MS, backend, id=f"{each.name}-{backend}")
+            pytest.param(each, range(5), SHORT_MS, backend, id=f"{each.name}-{backend}")
             for each, backend in zip(TARGETS, cycle(BACK_ENDS), strict=False)
         ),
         *(
-            pytest.param(each, range(10, 25), LONG_MS, backend, id=f"{each.name}-long-{backend}", marks=LATER)
+            pytest.param(each, range(5, 15), LONG_MS, backend, id=f"{each.name}-long-{backend}", marks=LATER)
             for each, backend in zip(TARGETS, cycle(BACK_ENDS[::-1]), strict=False)
         ),
     ],

@@ -7,6 +7,7 @@ import pytest
 
 from asking_log import LEAVE, WORDS, at_work
 from web_desk import Served, served
+from web_reports import lost
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +25,7 @@ def log(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(log: Path) -> Iterator[Served]:
-    """The desk of that log."""
-    with served([log]) as desk:
+def desk(log: Path, tmp_path: Path) -> Iterator[Served]:
+    """The desk of that log, and of a report."""
+    with served([log], reports=[lost(tmp_path)]) as desk:
         yield desk

@@ -5,22 +5,25 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
+import anyio
 import pytest
 
 from asking_log import LEAVE, WORDS, at_work
+from benchmarks import long_log
 from lifefold.core.fleet import system
 from lifefold.core.fleet.system import board
+from lifefold.core.fleet.worker import desired_state
 from lifefold.core.fleet.worker.question import REF
 from lifefold.core.fleet.worker.question_model import Answer, QuestionAnswered, Verdict
-from lifefold.core.kernel import Aggregate, RunnerRecovered
+from lifefold.core.kernel import Aggregate, Envelope, RunnerRecovered
 from lifefold.effects import Tell
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.desk.history import History
-from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.engine import Decision, Ledger, snapshots
 from lifefold.interpreters.explain import why
-from lifefold.interpreters.store import Entry
+from lifefold.interpreters.store import Entry, SqliteStore
 from lifefold.interpreters.web import followed_log
-from lifefold.interpreters.web.followed_log import FollowedLog, UnknownPosition
+from lifefold.interpreters.web.followed_log import FollowedLog, StillReading, UnknownPosition
 from lifefold.interpreters.web.journal import Choice
 from web_logs import go_on, run_of, written
 
@@ -155,3 +158,89 @@ def test_a_question_that_was_answered_waits_in_the_past(tmp_path: Path) -> None:
         before, now = log.at(log.now.seq - 1), log.now
         assert len(before.aggregates["worker/ann"].record(REF).waiting) == 2
         assert len(now.aggregates["worker/ann"].record(REF).waiting) == 1
+
+
+@pytest.fixture(name="long")
+def _long(tmp_path: Path) -> Path:
+    """A log with a snapshot, and with entries after it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("AGENTS", 3), ("ALIVE", 4), ("BATCH", 40)):
+            patch.setattr(long_log, name, value)
+        patch.setattr(snapshots, "EVERY", 100)
+        patch.setattr(snapshots, "LEAST", 10_000)
+        anyio.run(long_log.make, tmp_path / "long.db", 400, 12)
+    return tmp_path / "long.db"
+
+
+def test_the_present_of_a_long_log_is_there_before_its_past(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is what a fold of all entries gives, while the history is folded piece by piece and afterwards."""
+    monkeypatch.setattr(followed_log, "PIECE_ENTRIES", 50)
+    with FollowedLog("whole", long) as whole, SqliteStore.peek(long) as store:
+        monkeypatch.setattr(followed_log, "PIECE_ENTRIES", 1_000_000)
+        whole.take()
+        monkeypatch.setattr(followed_log, "PIECE_ENTRIES", 50)
+        assert (whole.is_read, whole.is_told) == (True, True)
+        entries = anyio.run(store.read)
+        with FollowedLog("long", long) as log:
+            pieces = 0
+            while not log.is_told:
+                log.take()
+                pieces += 1
+                assert log.is_read
+                assert (log.now.seq, log.now.at_ms) == (whole.now.seq, whole.now.at_ms)
+                assert log.now.aggregates == whole.now.aggregates
+                assert log.now.account.attempts == whole.now.account.attempts
+                assert log.now.account.spending == whole.now.account.spending
+                if not log.is_told:
+                    with pytest.raises(StillReading, match="is being read"):
+                        log.at(log.now.seq - 1)
+            assert pieces > len(entries) / 50
+            assert log.journal.lines == whole.journal.lines
+            assert log.at(len(entries) // 2).aggregates == whole.at(len(entries) // 2).aggregates
+
+
+def finish(log: FollowedLog) -> None:
+    """Fold the rest of the history."""
+    while not log.is_told:
+        log.take()
+
+
+def test_what_comes_while_the_past_is_folded_is_in_the_present_at_once(
+    long: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed_log, "PIECE_ENTRIES", 50)
+    with SqliteStore.peek(long) as store:
+        entries = list(anyio.run(store.read))
+    with FollowedLog("long", long) as log:
+        log.take()
+        log.take()
+        before, ledger = log.now.seq, Ledger(system)
+        for _ in ledger.fold(entries):
+            pass
+        worker = next(name for name in ledger.aggregates if name.startswith("worker/"))
+        wanted = Envelope(desired_state.machine.name, desired_state.PauseWanted(), ledger.last_ms, "operator:me")
+        decision = ledger.decide(worker, wanted)
+        assert isinstance(decision, Decision)
+        go_on(long, [decision.entry])
+        assert log.take()
+        assert not log.is_told
+        assert log.now.seq == before + 1
+        assert log.now.account.paused_by[worker.partition("/")[2]] == "me"
+        finish(log)
+        assert log.now.seq == log.journal.lines[-1].seq == before + 1
+        assert log.now.aggregates == ledger.aggregates
+
+
+def test_the_sessions_at_each_position_are_what_a_fold_up_to_it_gives(log: FollowedLog) -> None:
+    history = History()
+    agents = [name.partition("/")[2] for name in log.now.aggregates if name.startswith("worker/")]
+    seen = set[str]()
+    for seq, _, account, decision in folds():
+        history.observe(decision.entry.stream, decision.reaction)
+        for name in agents:
+            sessions = log.sessions.of(name, seq)
+            assert sessions == history.sessions(agent=name)
+            assert sum(each.cost.input_tokens for each in sessions) == account.spending.of_agent(name).input_tokens
+            seen |= {each.outcome for each in sessions}
+    assert seen == {"running", "success"}
+    assert {each.agent for each in history.sessions()} == set(agents)

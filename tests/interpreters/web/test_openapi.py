@@ -16,6 +16,7 @@ from lifefold.interpreters.web.commands import COMMANDS
 from lifefold.interpreters.web.openapi import description
 from lifefold.interpreters.web.pages import JSON_PATHS
 from web_desk import Served, served
+from web_reports import lost
 
 CHILD: Final = Path(__file__).parents[2] / "support" / "described_child.py"
 FEW: Final = 8
@@ -28,7 +29,7 @@ def one_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder: Path = tmp_path_factory.mktemp("described")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        with served([at_work(folder / "fleet.db", LEAVE, WORDS).path]) as desk:
+        with served([at_work(folder / "fleet.db", LEAVE, WORDS).path], reports=[lost(folder)]) as desk:
             yield desk
 
 
@@ -45,22 +46,22 @@ def test_each_page_fits_its_schema(desk: Served, path: str) -> None:
     whole = description()
     schema = whole["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     name = "T1" if "tasks" in path else "session" if "machines" in path else "ann"
-    page = desk.json(path.format(key="fleet", name=name))
+    page = desk.json(path.format(key="fleet", name="lost" if "reports" in path else name))
     jsonschema.validate(page, {**schema, "components": whole["components"]})
 
 
 def test_any_request_that_fits_is_answered_as_described(desk: Served) -> None:
     """In one process for all paths: a campaign has one for each, and more requests."""
-    ask_for(desk, ["/fleets/{key}/commands", *JSON_PATHS], FEW)
+    must_answer_as_described(desk, ["/fleets/{key}/commands", *JSON_PATHS], FEW)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("path", ["/fleets/{key}/commands", *JSON_PATHS])
 def test_many_requests_that_fit_are_answered_as_described(desk: Served, path: str) -> None:
-    ask_for(desk, [path], MANY)
+    must_answer_as_described(desk, [path], MANY)
 
 
-def ask_for(desk: Served, paths: list[str], examples: int) -> None:
+def must_answer_as_described(desk: Served, paths: list[str], examples: int) -> None:
     """Try requests that Schemathesis makes of the description, so many for each path."""
     whole = description()
     names = {"key": ["fleet"], "name": ["T1", "ann", "session", "x"]}

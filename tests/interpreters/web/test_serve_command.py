@@ -63,8 +63,9 @@ def test_a_run_goes_on_without_a_desk_that_cannot_begin(tmp_path: Path) -> None:
 
 
 def test_a_browser_can_connect_as_soon_as_the_address_is_printed(tmp_path: Path) -> None:
-    with opened([at_work(tmp_path / "fleet.db").path], port=0) as desk:
-        socket.create_connection(desk.bound.getsockname(), timeout=WAIT_S).close()
+    log = at_work(tmp_path / "fleet.db").path
+    with opened([log], port=0) as desk, socket.create_connection(desk.bound.getsockname(), WAIT_S) as connection:
+        assert connection.getpeername() == desk.bound.getsockname()
 
 
 def test_open_streams_end_with_the_desk_and_nothing_is_printed_of_them(

@@ -19,6 +19,7 @@ from fleet_sandbox import Sandbox
 from lifefold.core.fleet.worker.question import REF, Answer, QuestionAnswered, Verdict
 from lifefold.core.kernel import replace
 from web_desk import WAIT_S, Served, served
+from web_reports import OWN, report_of
 
 pytestmark = pytest.mark.browser
 
@@ -208,3 +209,21 @@ def test_a_running_fleet_is_watched_approved_and_survives_its_runner(browser: Br
             expect(page.locator("#said")).to_contain_text("plain-2: approved: it is merged next")
     assert json.loads(sandbox.call("tasks", "--json").stdout)[1]["state"] == "DONE"
     assert "2 of 2 tasks closed" in sandbox.run()
+
+
+def test_a_counterexample_is_stepped_through_by_keys_and_by_links(browser: Browser, tmp_path: Path) -> None:
+    report = apart(lambda: report_of(tmp_path, "own", OWN, ["check", "own:machine", "--depth", "4"]))
+    with served([], reports=[report]) as desk, window(browser, desk) as of:
+        page = of.open("/reports/own-check")
+        page.get_by_role("link", name="step by step").click()
+        expect(page.get_by_text("before the first of 3 steps")).to_be_visible()
+        for state in ("BuildingPrompt", "Spawning", "Running"):
+            page.keyboard.press("ArrowRight")
+            expect(page.locator(f"g.box.lit[data-key={state}]")).to_be_visible()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator("g.box.lit[data-key=Spawning]")).to_be_visible()
+        expect(page.get_by_role("region", name="Record of session")).to_contain_text("'do it'")
+        page.get_by_role("link", name="session: PrepareWorktree reports WorktreeReady()").click()
+        expect(page.get_by_text("step 1 of 3")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -5,6 +5,7 @@ import re
 import runpy
 import time
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -70,7 +71,7 @@ def test_a_page_of_the_past_is_the_page_of_a_log_that_ends_there(both: Served, p
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 def test_each_page_is_html_for_browsers_and_json_for_programs(desk: Served, page: Any) -> None:
     name = "T1" if "tasks" in page.path else "session" if "machines" in page.path else "ann"
-    path = page.path.format(key="fleet", name=name)
+    path = page.path.format(key="fleet", name="lost" if "reports" in page.path else name)
     html, as_json = desk.get(path, accept="text/html"), desk.get(path, accept="application/json")
     by_name = desk.get(("/index" if path == "/" else path) + ".json")
     assert html.status_code == as_json.status_code == by_name.status_code == 200
@@ -267,3 +268,20 @@ def test_several_fleets_are_on_one_page_and_have_names_of_their_own(tmp_path: Pa
             first: str(logs[0]),
             second: str(logs[1]),
         }
+
+
+def test_an_agent_without_a_task_is_idle_in_its_lane_and_in_the_past(both: Served) -> None:
+    """It has a prepared session meanwhile, which is a state of the machine and says nothing to an operator."""
+    page = both.json("/fleets/whole/timeline.json")
+    for lane in [each for each in page["lanes"] if each["kind"] == "agent"]:
+        states = [span["state"] for span in lane["spans"]]
+        assert "Idle" in states
+        assert "Running" in states
+        times = [(span["from_ms"], span["to_ms"]) for span in lane["spans"]]
+        assert all(before[1] == after[0] for before, after in pairwise(times))
+        for span in lane["spans"]:
+            if span["state"] == "Idle":
+                past = both.json(f"/fleets/whole/agents/{lane['name']}.json?at={span['seq']}")
+                assert past["agent"]["status"]["task"] == ""
+                assert past["agent"]["believed"] == "idle"
+    assert "idle" in both.get("/fleets/whole/timeline").text

@@ -26,7 +26,7 @@ from lifefold.interpreters.worktrees.fast_forward import FOLDER, Forward
 from lifefold.interpreters.worktrees.git import Git
 from lifefold.interpreters.worktrees.pinned import repository_at
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
-from session_scripts import death
+from session_scripts import must_die
 from slow_git import Slow, runner
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
@@ -102,7 +102,7 @@ async def test_a_fast_forward_that_is_killed_is_made_good(scene: GitScene, tmp_p
         if who == "git":
             assert process.wait() == 0
     assert await merged(scene)
-    await death(left)
+    await must_die(left)
     is_as_merged(scene)
 
 
@@ -117,8 +117,8 @@ async def test_a_fast_forward_whose_runner_alone_is_killed_ends_without_another_
         assert shell is not None
         process.send_signal(signal.SIGKILL)
     slow.let_go()
-    await death(left)
-    await death(shell)
+    await must_die(left)
+    await must_die(shell)
     assert scene.merges() == ["Merge T1: do"]
     assert scene.is_clean()
     assert not (scene.repository / ".git" / "index.lock").exists()
@@ -152,7 +152,7 @@ async def test_what_the_user_edits_meanwhile_stays_and_is_named(scene: GitScene,
         process.send_signal(signal.SIGKILL)
         os.killpg(os.getpgid(left.pid), signal.SIGKILL)
     (tmp_path / "quick").touch()
-    await death(left)
+    await must_die(left)
     with pytest.raises(InTheWayError, match=r"is repaired, but for .*: b1, s1, znew1 "):
         await scene.merge("a", "T1", 1, "do")
     with pytest.raises(InTheWayError, match="in the way of a merge: b1, s1, znew1 "):
@@ -192,7 +192,7 @@ async def test_what_the_user_does_with_a_torn_checkout_is_not_undone(scene: GitS
         process.send_signal(signal.SIGKILL)
         os.killpg(os.getpgid(left.pid), signal.SIGKILL)
     (tmp_path / "quick").touch()
-    await death(left)
+    await must_die(left)
     (scene.repository / ".git" / "index.lock").unlink()
     scene.git("reset", "--quiet", "--hard")
     scene.git("clean", "--quiet", "--force", "-d")
@@ -223,7 +223,7 @@ async def test_a_lock_that_is_not_provably_ours_stays_and_is_described_at_once(s
         process.send_signal(signal.SIGKILL)
         os.killpg(os.getpgid(left.pid), signal.SIGKILL)
     (tmp_path / "quick").touch()
-    await death(left)
+    await must_die(left)
     lock = scene.repository / ".git" / "index.lock"
     lock.unlink()
     lock.touch()

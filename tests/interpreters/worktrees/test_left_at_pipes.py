@@ -19,7 +19,7 @@ from lifefold.interpreters.processes.shim import proc
 from lifefold.interpreters.worktrees import left_at_pipes
 from lifefold.interpreters.worktrees.left_at_pipes import VARIABLE, end_left_at_pipes
 from lifefold.interpreters.worktrees.pipes import pipe_before
-from session_scripts import PATIENCE_S, death
+from session_scripts import PATIENCE_S, must_die
 
 pytestmark = pytest.mark.anyio
 anyio_backend = in_turn
@@ -99,7 +99,7 @@ async def test_a_git_command_at_a_pipe_whose_runner_was_killed_ends_at_the_next_
         process.kill()
         process.wait()
     await anyio.run_process([*LIFEFOLD, "run", str(sandbox.fleet), "--transitions"], check=False)
-    await death(left)
+    await must_die(left)
 
 
 async def test_a_git_command_whose_pipe_was_removed_ends_at_the_next_start(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ async def test_a_git_command_whose_pipe_was_removed_ends_at_the_next_start(tmp_p
         process.wait()
     (repository / ".git" / "refs" / "heads" / "main").unlink()
     end_left_at_pipes((repository,))
-    await death(left)
+    await must_die(left)
 
 
 async def test_a_runner_that_leaves_at_once_ends_its_git_commands_at_a_pipe(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ async def test_a_runner_that_leaves_at_once_ends_its_git_commands_at_a_pipe(tmp_
         process.stdin.write("leave\n")
         process.stdin.flush()
         assert process.stdout.readline() == "ended\n"
-        await death(left)
+        await must_die(left)
 
 
 async def test_a_git_command_of_a_living_runner_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ async def test_a_git_command_of_a_living_runner_is_left_alone(tmp_path: Path, mo
         process.kill()
         process.wait()
         end_left_at_pipes((tmp_path,))
-        await death(at_work)
+        await must_die(at_work)
 
 
 async def test_a_git_command_of_another_fleet_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,4 +164,4 @@ async def test_a_git_command_of_another_fleet_is_left_alone(tmp_path: Path, monk
         end_left_at_pipes((other, repository))
         assert left in signalled
     end_left_at_pipes((repository,))
-    await death(left)
+    await must_die(left)

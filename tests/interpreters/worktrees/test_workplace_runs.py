@@ -8,10 +8,11 @@ import pytest
 
 from back_ends import in_turn
 from git_sandbox import GitScene, commit, git, write
+from lifefold.interpreters.processes.identity import identify
 from lifefold.interpreters.worktrees import locks
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
-from session_scripts import Bell, death
+from session_scripts import Bell, must_die
 from slow_git import Slow, killed_in_git
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
@@ -34,7 +35,7 @@ async def test_no_runner_works_beside_a_git_that_a_killed_runner_has_left(
         with pytest.raises(InTheWayError, match=f"still at work here: .*process {left.pid}"):
             await scene.workplace.check_out("a", "T1", 1)
     slow.let_go()
-    await death(left)
+    await must_die(left)
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
     assert await scene.merge("a", "T1", 1, "do")
@@ -56,7 +57,7 @@ async def test_a_merge_waits_for_that_of_a_killed_runner(
         with pytest.raises(InTheWayError, match="still at work here"):
             await scene.merge("b", "T2", 1, "do")
     slow.let_go()
-    await death(left)
+    await must_die(left)
     assert await scene.merge("b", "T2", 1, "do")
     assert await scene.merge("a", "T1", 1, "do")
     assert scene.merges() == ["Merge T2: do", "Merge T1: do"]
@@ -76,6 +77,7 @@ async def test_what_a_git_leaves_in_the_background_keeps_no_lock_of_a_living_run
     try:
         monkeypatch.setattr(locks, "LIMIT_MS", 1)
         await scene.again().prepare("a")
+        assert identify(found.pid) == found
     finally:
         os.kill(found.pid, signal.SIGKILL)
 

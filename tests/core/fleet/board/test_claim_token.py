@@ -32,7 +32,7 @@ def test_a_session_is_told_the_token_of_its_claim_and_parts_have_the_key_of_the_
     (brief,) = [event.brief for _, _, event in of.told() if isinstance(event, assignment.Assigned)]
     assert (brief.task, brief.token) == ("T1", token_of("k", "T1", 1))
     parts = (fleet_task.Subtask(), fleet_task.Subtask())
-    assert of.refuse("task:T1", fleet_task.Split(1, parts)).kind == "illegal"
+    assert of.must_refuse("task:T1", fleet_task.Split(1, parts)).kind == "illegal"
     of.give("task:T1", fleet_task.Split(1, parts, brief.token))
     assert {of.record(f"task:T1+{n}").key for n in (1, 2)} == {"k"}
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from declared import COMPARED, Mutants, instead, is_broken, proven, rebuilt
+from declared import COMPARED, Mutants, instead, must_break, must_hold, rebuilt
 from lifefold.core.fleet.board import fleet_task, intake, worker_slot
 from lifefold.core.fleet.board.fleet_task import rules
 from lifefold.core.fleet.board.fleet_task.properties import reports_of_aborts_move_nothing
@@ -35,7 +35,7 @@ CERTIFICATES: Final = Path(__file__).parents[4] / "docs" / "certificates"
 def test_a_small_machine_of_a_fleet_has_all_its_properties(machine: Machine[Any]) -> None:
     """In all of its states, with every row used. Whether a fleet gates anything, or guards a branch, never changes."""
     never_change = ("has_trust", "is_guarded")
-    missing = proven(machine, SHORT).missing
+    missing = must_hold(machine, SHORT).missing
     assert [each for each in missing if not any(name in each for name in never_change)] == []
 
 
@@ -297,7 +297,7 @@ MUTANTS: Final[Mutants] = {
 def test_a_mistake_in_the_rules_of_a_task_on_a_board_breaks_a_property(mutant: Any) -> None:
     """Each of these mutants is killed."""
     words, make = mutant
-    is_broken(words, make(), FEW)
+    must_break(words, make(), FEW)
 
 
 def test_a_retry_is_no_other_than_the_documents() -> None:

@@ -5,7 +5,7 @@ from typing import Any, Final, Never
 import pytest
 from returns.result import Success
 
-from declared import STATES, Mutants, instead, is_found, proven, rebuilt
+from declared import STATES, Mutants, instead, must_be_found, must_hold, rebuilt
 from lifefold.core.fleet.board import notifier
 from lifefold.core.fleet.board.notifier import (
     LONGEST_PAUSE_MS,
@@ -137,7 +137,7 @@ def test_a_notifier_keeps_its_properties() -> None:
     """In every state within the bounds of its check."""
     target = named("notifier")
     assert target.record is not None
-    proven(machine.starting(target.record), target.bounds)
+    must_hold(machine.starting(target.record), target.bounds)
 
 
 def _keep(n: Notifier, _e: Delivered) -> Step[Notifier, Never]:
@@ -193,4 +193,4 @@ MISTAKES: Mutants = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_in_a_notifier_breaks_a_property(name: str) -> None:
     """The properties find what they are about."""
-    is_found(MISTAKES[name], replace(named("notifier").bounds, states=STATES))
+    must_be_found(MISTAKES[name], replace(named("notifier").bounds, states=STATES))

@@ -1,4 +1,4 @@
-"""Aborts of tools, siblings and whole subtrees: who is taken along, who is spared, and what is lost without a rule."""
+"""Aborts of tools, siblings and whole subtrees: the aborted tasks, the spared ones, and the effect of a lost rule."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -41,7 +41,7 @@ SESSION = fleet_task.AbortWanted(AbortScope.SESSION, "a dead end")
 
 
 def parts(policy: AbortPolicy = CONTAINED, *, at_work: int = 3, **fields: Any) -> Hand:
-    """Return a board with a task in three parts, at the first of which somebody works."""
+    """Return a board with a task in three parts. A worker has the first one."""
     of = ask(opened(make("T1", most_subtasks=6, fate=Fate(policy), **fields), worker_slots=SEATS))
     say(of, "T1", task.Started)
     split(of, "T1", 3)
@@ -72,7 +72,7 @@ def who(of: Hand) -> list[str]:
 
 
 def test_the_abort_of_a_tool_is_written_down_and_its_session_goes_on() -> None:
-    """Nobody is affected (document 004, TOOL)."""
+    """No task is affected (document 004, TOOL)."""
     of = tool(parts())
     assert happened(of, "T1+1") == ["ToolAborted"]
     assert states(of, "T1", *PARTS) == ["WAITING_FOR_SUBTASKS", "IN_PROGRESS", "IN_PROGRESS", "IN_PROGRESS"]
@@ -84,16 +84,16 @@ def test_the_abort_of_a_tool_is_written_down_and_its_session_goes_on() -> None:
 def test_only_the_present_claim_says_that_its_tool_was_aborted() -> None:
     """Its lease is what authenticates it (E12)."""
     of = parts()
-    of.refuse("task:T1+1", fleet_task.ToolAborted(of.record("task:T1+1").epoch + 1, "tests"))
-    of.refuse("task:T1", fleet_task.ToolAborted(of.record("task:T1").epoch, "tests"))
-    of.refuse("task:T1+1", fleet_task.ToolAborted(0, "tests"))
+    of.must_refuse("task:T1+1", fleet_task.ToolAborted(of.record("task:T1+1").epoch + 1, "tests"))
+    of.must_refuse("task:T1", fleet_task.ToolAborted(of.record("task:T1").epoch, "tests"))
+    of.must_refuse("task:T1+1", fleet_task.ToolAborted(0, "tests"))
 
 
 def test_a_fleet_that_does_not_ask_for_aborts_has_none() -> None:
     """Neither by word nor by examples; a plan says who has them, for all tasks and their parts."""
     of = say(ask(opened(make("T1", most_subtasks=2))), "T1", task.Started)
     for event in (fleet_task.ToolAborted(1), SIBLING, SESSION, fleet_task.Aborted()):
-        of.refuse("task:T1", event)
+        of.must_refuse("task:T1", event)
     record = of.record("task:T1")
     assert not any(
         each.examples_for(record) for each in (fleet_task.ToolAborted, fleet_task.AbortWanted, fleet_task.Aborted)
@@ -108,7 +108,7 @@ def test_a_fleet_that_does_not_ask_for_aborts_has_none() -> None:
 
 
 def test_an_abort_of_siblings_spares_the_reporting_task_and_the_parent() -> None:
-    """Whoever works at one is recalled, with the document's word for it (E20, E36)."""
+    """The workers of the aborted tasks are recalled, with the document's word (E20, E36)."""
     of = parts().give("task:T1+1", SIBLING)
     assert set(aborted(of)) == {"T1+2", "T1+3"}
     assert {each.abort_reason for each in aborted(of).values()} == {AbortReason.SIBLING_ABORTED}
@@ -165,7 +165,7 @@ def test_the_policy_says_what_the_abort_of_a_tool_comes_to(policy: AbortPolicy, 
 
 
 def test_an_abort_of_siblings_is_one_of_their_parent_if_the_policy_says_so() -> None:
-    """With whoever has said it (E37)."""
+    """With the operator that has asked for it (E37)."""
     of = parts(AbortPolicy(sibling_to_session=True)).give("task:T1+1", SIBLING)
     assert states(of, "T1", *PARTS) == ["CANCELLED"] * 4
     assert {name: each.abort_reason.value for name, each in aborted(of).items()} == {
@@ -188,7 +188,7 @@ def test_what_is_over_is_left_as_it_is() -> None:
     fail(of, "T1+3")
     assert aborted(of.give("task:T1+1", SIBLING)) == {}
     assert states(of, *PARTS) == ["IN_PROGRESS", "CLOSED", "FAILED"]
-    of.refuse("task:T1+2", SIBLING)
+    of.must_refuse("task:T1+2", SIBLING)
 
 
 def test_an_aborted_resting_task_is_cancelled_when_it_is_opened() -> None:
@@ -237,7 +237,7 @@ def test_a_retry_by_an_operator_cancels_the_abort() -> None:
     assert of.state("task:T1+2") == "CANCELLED"
 
 
-def test_two_aborts_at_once_reach_everybody_once() -> None:
+def test_two_aborts_at_once_reach_each_part_once() -> None:
     """The second finds nothing left to do."""
     of = parts(max_retries=2)
     fail(of, "T1+2")
@@ -308,7 +308,7 @@ def forgets_one(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 def takes_the_caller_along(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Abort whoever has said it, too."""
+    """Abort the sender, too."""
     found = [*rightly(board, transition)]
     return iter([*found, *(replace(each, entity=transition.entity) for each in found[:1])])
 
@@ -348,7 +348,7 @@ def test_an_aborted_session_of_a_resting_task_ends_no_other_task() -> None:
     ],
 )
 def test_a_rule_that_is_wrong_breaks_a_property(wrong: Rule, prop: str) -> None:
-    """Whoever reaches too few, too many, or the same one twice is found."""
+    """A rule that reaches too few tasks, too many, or one twice is found."""
     of = parts(max_retries=1)
     split(of, "T1+2", 2)
     fail(of, "T1+3")

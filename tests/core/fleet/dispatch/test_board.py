@@ -1,4 +1,4 @@
-"""The board: who works on what, what becomes of failures, and when everybody may go."""
+"""The board: assignments, failures, and the end of a fleet."""
 
 import pytest
 
@@ -74,7 +74,7 @@ def test_a_task_waits_for_all_that_it_depends_on() -> None:
 
 
 def test_a_task_that_was_cancelled_is_not_given_out_when_its_dependency_closes() -> None:
-    """And it takes nobody's place who waits for work."""
+    """And it does not overtake a waiting worker."""
     of = ask(opened(make("T1"), make("T2", "T1", priority=1), make("T3", "T1")))
     ask(of, "bob")
     of.give("task:T2", task.Cancelled("not needed"))
@@ -125,7 +125,7 @@ def test_a_rejected_result_is_a_failure() -> None:
 
 
 def test_what_depends_on_an_exhausted_task_is_blocked_with_the_reason() -> None:
-    """And what depends on that, in turn; nobody is given it again and again (E19, sipyourdrink-ltd/bernstein#3621)."""
+    """Its dependents too, in turn. It is not assigned again and again (E19, sipyourdrink-ltd/bernstein#3621)."""
     of = ask(opened(make("T1"), make("T2", "T1"), make("T3", "T2"), make("T4")))
     fail(of, "T1")
     assert [of.state(f"task:T{n}") for n in range(1, 5)] == ["FAILED", "BLOCKED", "BLOCKED", "OPEN"]
@@ -152,7 +152,7 @@ def test_what_depends_on_a_cancelled_task_is_blocked() -> None:
 
 
 def test_a_task_that_was_unblocked_is_given_out_when_it_is_ready() -> None:
-    """Nobody needs to ask again."""
+    """No worker asks again."""
     of = ask(opened(make("T1"), make("T2")))
     of.give("task:T1", task.Blocked("no key"))
     ask(of, "bob")
@@ -165,7 +165,7 @@ def test_a_task_that_was_unblocked_is_given_out_when_it_is_ready() -> None:
 
 @pytest.mark.parametrize("lost", ["cancelled", "failed", "blocked"])
 def test_a_task_that_is_opened_while_it_waits_for_what_will_not_be_done_is_blocked_again(lost: str) -> None:
-    """Nobody could ever take it, and the fleet would never end.
+    """No worker could ever take it, and the fleet would never end.
 
     E19; what a task depends on is asked whenever it is opened, not only when it is made (777genius/agent-teams-ai#618).
     """
@@ -252,7 +252,7 @@ def test_a_claim_of_an_unknown_worker_is_recalled_from_no_worker() -> None:
 
 
 def test_a_recalled_worker_gets_other_work_as_soon_as_it_wants_it() -> None:
-    """And what was taken from it goes to whoever waits."""
+    """And its task goes to a waiting worker."""
     of = ask(opened(make("T1"), make("T2", "T1")))
     ask(of, "bob")
     of.give("task:T1", task.Released(1, "taken away"))
@@ -264,7 +264,7 @@ def test_a_recalled_worker_gets_other_work_as_soon_as_it_wants_it() -> None:
 def test_done_work_cannot_be_cancelled() -> None:
     """What is done is verified and merged, and counts (E16)."""
     of = ask(opened(make("T1"))).hear("worker/ann", "task:T1", task.Completed(1))
-    assert of.refuse("task:T1", task.Cancelled("no")).kind == "illegal"
+    assert of.must_refuse("task:T1", task.Cancelled("no")).kind == "illegal"
 
 
 # Workers that go
@@ -285,7 +285,7 @@ def test_the_task_of_a_worker_that_is_gone_is_released() -> None:
 
 
 def test_unmerged_work_of_a_gone_worker_is_rejected() -> None:
-    """It counts as a failure: nobody will merge it."""
+    """It counts as a failure: no worker will merge it."""
     of = ask(opened(make("T1", max_retries=1)))
     of.hear("worker/ann", "task:T1", task.Completed(1)).hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone())
     record = of.record("task:T1")
@@ -309,7 +309,7 @@ def test_a_worker_that_goes_leaves_alone_what_is_not_its_own() -> None:
 
 
 def test_a_task_waits_for_its_subtasks_although_a_worker_is_gone() -> None:
-    """Nobody works on it; its subtasks decide."""
+    """No worker has it; its subtasks decide."""
     of = go(split(ask(opened(make("T1", most_subtasks=2))), "T1"), "ann")
     assert states(of, "T1", "T1+1", "T1+2") == ["WAITING_FOR_SUBTASKS", "OPEN", "OPEN"]
 
@@ -347,7 +347,7 @@ def test_when_every_task_is_settled_all_present_workers_are_stopped() -> None:
 
 @pytest.mark.parametrize("last", ["closed", "exhausted", "cancelled", "blocked"])
 def test_any_way_to_settle_the_last_task_ends_the_fleet(last: str) -> None:
-    """Done, failed for good, not wanted, or waiting for somebody; all of them are transitions.
+    """Done, failed for good, cancelled, or waiting for a decision; all of them are transitions.
 
     E18; sipyourdrink-ltd/bernstein#5967.
     """
@@ -364,14 +364,14 @@ def test_any_way_to_settle_the_last_task_ends_the_fleet(last: str) -> None:
     assert home(of) == ["worker/ann", "worker/bob"]
 
 
-def test_a_retry_keeps_everybody() -> None:
+def test_a_retry_keeps_every_worker() -> None:
     """A failed task with retries left is not settled."""
     of = fail(ask(opened(make("T1", max_retries=1))), "T1")
     assert home(of) == []
 
 
 def test_a_fleet_without_workers_is_finished() -> None:
-    """Nobody is left to do anything, however much there is."""
+    """No worker is left, however many tasks there are."""
     of = opened(make("T1"))
     of.hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone()).hear(
         "worker/bob", "worker_slot:bob", worker_slot.WorkerGone()

@@ -1,4 +1,4 @@
-"""A person's word on the board: on finished work, which nobody has meanwhile, and on a plan before it is begun."""
+"""Decisions of operators on the board: on finished work without an owner, and on a plan before it begins."""
 
 from typing import Any
 
@@ -102,10 +102,10 @@ def test_an_answer_ends_the_timer_of_the_approval() -> None:
 def test_no_approval_is_accepted_for_a_task_that_needs_none() -> None:
     """Neither before it is done, nor twice."""
     of = ask(opened(make("T1", needs_approval=True)))
-    assert of.refuse("task:T1", approval.ApprovalGranted()).kind == "illegal"
+    assert of.must_refuse("task:T1", approval.ApprovalGranted()).kind == "illegal"
     park(of, "T1").give("task:T1", approval.ApprovalGranted())
-    assert of.refuse("task:T1", approval.ApprovalGranted()).kind == "illegal"
-    assert of.refuse("task:T1", approval.ApprovalRefused()).kind == "illegal"
+    assert of.must_refuse("task:T1", approval.ApprovalGranted()).kind == "illegal"
+    assert of.must_refuse("task:T1", approval.ApprovalRefused()).kind == "illegal"
 
 
 def test_work_without_a_needed_approval_is_not_parked() -> None:
@@ -153,13 +153,13 @@ PLANNED: dict[str, Any] = {"state": task.State.PLANNED}
 
 
 def proposed() -> Hand:
-    """Return a board with a plan of three tasks that nobody has approved, and two who wait for work."""
+    """Return a board with a plan of three tasks without an approval, and two waiting workers."""
     tasks = (make("T1", ordinal=0, **PLANNED), make("T2", "T1", ordinal=1, **PLANNED), make("T3", ordinal=2, **PLANNED))
     return ask(opened(*tasks, plan=plan_approval.Proposal()), "ann", "bob")
 
 
 def test_nothing_is_begun_before_a_plan_is_approved_and_then_all_of_it() -> None:
-    """In one step (E43); everybody who waits gets a task, each one."""
+    """In one step (E43); each waiting worker gets a task."""
     of = proposed()
     assert (states(of, "T1", "T2", "T3"), board.finished(of.aggregate)) == (["PLANNED"] * 3, False)
     of.give("plan", plan_approval.PlanApproved("go"))
@@ -168,7 +168,7 @@ def test_nothing_is_begun_before_a_plan_is_approved_and_then_all_of_it() -> None
 
 
 def test_a_plan_that_is_declined_ends_the_fleet() -> None:
-    """All of it is cancelled, and everybody is sent home."""
+    """All of it is cancelled, and every worker is released."""
     of = proposed().give("plan", plan_approval.PlanDeclined("too expensive"))
     assert states(of, "T1", "T2", "T3") == ["CANCELLED"] * 3
     assert [to for to, _, event in of.told() if isinstance(event, desired_state.StopWanted)] == [
@@ -184,14 +184,14 @@ def test_a_plan_can_be_decided_task_by_task_and_the_rest_as_a_whole() -> None:
     of.give("plan", plan_approval.PlanApproved())
     assert states(of, "T1", "T2", "T3") == ["CLAIMED", "OPEN", "CANCELLED"]
     for again in (plan_approval.PlanApproved(), plan_approval.PlanDeclined()):
-        assert of.refuse("plan", again).kind == "illegal"
+        assert of.must_refuse("plan", again).kind == "illegal"
 
 
 @pytest.mark.parametrize(
     ("decision", "state"), [(plan_approval.PlanApproved("go"), "OPEN"), (plan_approval.PlanDeclined("no"), "CANCELLED")]
 )
 def test_a_task_that_comes_when_the_plan_is_decided_is_decided_with_it(decision: Event, state: str) -> None:
-    """Whoever added it may not have heard of the decision."""
+    """The operator that added it may not know of the decision."""
     of = proposed().give("plan", decision)
     of.give("task:T4", Created(make("T4", "T1", **PLANNED)))
     assert of.state("task:T4") == state
@@ -205,7 +205,7 @@ def test_a_task_that_comes_before_the_plan_is_decided_waits_with_it() -> None:
 
 
 def test_a_task_that_is_approved_alone_is_begun_alone() -> None:
-    """Nobody has to wait for the rest."""
+    """No worker waits for the other tasks."""
     of = proposed().give("task:T1", task.Approved())
     assert assigned(of) == [("worker/ann", "T1")]
     assert of.give("plan", plan_approval.PlanDeclined()).state("task:T1") == "CLAIMED"
@@ -216,7 +216,7 @@ def test_a_task_that_is_approved_alone_is_begun_alone() -> None:
 
 
 def test_a_fleet_that_waits_for_more_tasks_is_not_over_when_it_has_none() -> None:
-    """Until somebody says that no more will come; then everybody goes home at once."""
+    """Until an operator finishes the intake; then every worker is released at once."""
     assert intake.REF == "intake"
     of = close(ask(opened(make("T1"), intake=intake.Intake())), "T1")
     assert (of.told(), board.finished(of.aggregate)) == ([], False)
@@ -226,7 +226,7 @@ def test_a_fleet_that_waits_for_more_tasks_is_not_over_when_it_has_none() -> Non
 
 
 def test_a_fleet_that_takes_no_more_tasks_goes_on_with_those_that_it_has() -> None:
-    """Nobody is sent home before they are settled."""
+    """No worker is released before they are settled."""
     of = ask(opened(make("T1"), intake=intake.Intake())).give(intake.REF, intake.LastTaskIn())
     assert of.told() == []
     assert close(of, "T1").told() != []

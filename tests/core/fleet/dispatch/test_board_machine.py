@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
-from board_life import BOARD, Board, plans, wander
+from board_life import BOARD, Board, must_survive_steps, plans
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, system
 from lifefold.core.kernel import AggregateType
 
@@ -30,8 +30,8 @@ def test_a_board_has_its_properties_whatever_is_said_to_it(course: Any) -> None:
 
 @given(plans(), st.integers(0, 2**32))
 def test_a_board_has_its_properties_through_long_histories(plan: Plan, seed: int) -> None:
-    """The same, for fleets that get far: parts of parts, retries of retries, whoever is left."""
-    wander(plan, seed, 200)
+    """The same, for fleets that get far: parts of parts, retries of retries, few workers."""
+    must_survive_steps(plan, seed, 200)
 
 
 PLAN: Final = Plan(
@@ -47,10 +47,10 @@ PLAN: Final = Plan(
 """One in which every rule of the board has something to do."""
 
 
-def wander_often(kind: AggregateType) -> None:
+def must_survive_often(kind: AggregateType) -> None:
     """Let a board with these rules go several ways."""
     for seed in range(12):
-        wander(PLAN, seed, 200, kind)
+        must_survive_steps(PLAN, seed, 200, kind)
 
 
 NEEDED: Final = (
@@ -66,9 +66,9 @@ def test_a_board_without_one_of_its_rules_breaks_a_property(name: str) -> None:
     mistaken = AggregateType(
         BOARD.kind, machines=BOARD.machines.values(), rules=left, views=BOARD.views, commands=BOARD.commands
     ).among(system.aggregates)
-    wander_often(BOARD)
+    must_survive_often(BOARD)
     with pytest.raises(AssertionError):
-        wander_often(mistaken)
+        must_survive_often(mistaken)
 
 
 @pytest.mark.campaign
@@ -76,4 +76,4 @@ def test_a_board_without_one_of_its_rules_breaks_a_property(name: str) -> None:
 @given(plans(), st.integers(0, 2**32))
 def test_a_board_has_its_properties_through_many_long_histories(plan: Plan, seed: int) -> None:
     """The campaign: a hundred histories, where twelve find every rule in ``NEEDED`` that is lost."""
-    wander(plan, seed, 400)
+    must_survive_steps(plan, seed, 400)

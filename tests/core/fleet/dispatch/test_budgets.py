@@ -6,7 +6,7 @@ import pytest
 
 from aggregate_hand import Hand
 from board_hand import assigned, brief, close, fail, go, make, opened, rest, split, states
-from declared import Mutants, instead, is_found
+from declared import Mutants, instead, must_be_found
 from lifefold.core.fleet import AgentPlan, Budget, Plan, opening
 from lifefold.core.fleet.board import budget, fleet_task, worker_slot
 from lifefold.core.fleet.dispatch import budgets
@@ -75,7 +75,7 @@ def test_what_was_set_aside_is_settled_with_what_it_has_cost() -> None:
 
 
 def test_the_reservation_of_a_gone_worker_is_settled() -> None:
-    """And somebody else has a share set aside for the same task."""
+    """And another worker has a reservation for the same task."""
     of = ask(limited(make("T1"), all_budgets={FLEET: money(100, 60)}))
     ask(of, "bob")
     assert assigned(of) == []
@@ -235,7 +235,7 @@ MISTAKES: Mutants = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_in_how_a_period_begins_breaks_a_property(name: str) -> None:
     """It begins with the first share that is taken from a full budget, and with nothing else."""
-    is_found(MISTAKES[name], named("budget").bounds)
+    must_be_found(MISTAKES[name], named("budget").bounds)
 
 
 def test_a_share_that_is_set_aside_when_the_period_ends_belongs_to_the_next() -> None:
@@ -268,7 +268,7 @@ def test_a_new_task_that_has_no_budget_of_its_own_has_a_share_of_the_fleets() ->
 
 
 def test_a_plan_that_limits_what_a_claim_is_given_none_of_is_refused() -> None:
-    """Such a limit would hold nobody back: nothing would be set aside for it."""
+    """Such a limit would have no effect: nothing would be reserved for it."""
     agents = (AgentPlan("ann", caps=Caps(sessions=1)),)
     plan = Plan("any", agents, (), budget=Budget(Caps(tokens=50), Amounts(tokens=20)))
     with pytest.raises(ValueError, match=r"^budget:agent/ann: limits sessions, of which the share of a claim"):
@@ -296,7 +296,7 @@ def test_amounts_are_shown_in_familiar_units(resource: Resource, amount: int, ca
 
 
 def test_a_reason_says_what_is_left_if_it_is_less_than_a_share() -> None:
-    """Or nobody would see why something that is left is not spent."""
+    """Otherwise an operator would not see why the rest is not spent."""
     of = ask(limited(make("T1"), make("T2"), all_budgets={FLEET: money(1_000_000, 300_000)}))
     ask(close(of, "T1"), microusd=800_000)
     assert (

@@ -17,7 +17,7 @@ from lifefold.core.lifecycles.budget.amounts import Amounts
 
 
 def test_a_task_goes_to_the_longest_waiting_worker_with_its_role() -> None:
-    """Whoever has no such role goes on waiting, however long he has."""
+    """A worker without the role goes on waiting."""
     of = opened(
         make("T0"), make("T1", "T0", role="tester"), worker_slots={"ann": (), "bob": ("tester",), "cid": ("tester",)}
     )
@@ -27,7 +27,7 @@ def test_a_task_goes_to_the_longest_waiting_worker_with_its_role() -> None:
 
 
 def test_a_task_of_another_role_does_not_stand_in_the_way() -> None:
-    """Whoever may not take the first takes the next that he may, also one that asks for nothing."""
+    """A worker that may not take the first task takes the next possible one, also one without a role."""
     of = opened(
         make("T1", role="tester", priority=1), make("T2", role="writer"), make("T3", ordinal=9),
         worker_slots={"ann": ("writer",), "bob": (), "cid": ("tester", "writer")},
@@ -62,7 +62,7 @@ def test_tasks_that_change_the_same_file_take_turns() -> None:
 
 @pytest.mark.parametrize("end", ["closed", "failed", "released", "cancelled", "blocked", "split", "parked", "gone"])
 def test_however_a_task_is_put_out_of_hand_its_rival_goes_on(end: str) -> None:
-    """Its files are free as soon as nobody works at it; what is parked is out of hand, too."""
+    """Its files are free as soon as no worker has it, also when it is parked."""
     first = make("T1", files=("a/b",), needs_approval=end == "parked", most_subtasks=1, max_retries=1)
     of = ask(opened(first, make("T2", files=("a",), ordinal=1)), "ann", "bob")
     match end:
@@ -144,7 +144,7 @@ def test_a_folder_is_all_that_is_in_it_and_no_more(one: str, other: str, same: b
 
 
 def test_every_waiting_worker_gets_one_of_the_tasks_opened_together() -> None:
-    """Tasks in their order, workers in theirs; nobody two, and nothing twice."""
+    """Tasks in their order, workers in theirs. No worker gets two, and no task is assigned twice."""
     tasks = [make(f"T{n}", "T0", ordinal=n) for n in range(1, 5)]
     of = ask(opened(make("T0"), *tasks, worker_slots=("ann", "bob", "cid", "dan")), "ann", "dan", "cid", "bob")
     close(of, "T0")
@@ -162,7 +162,7 @@ def test_the_parts_of_a_task_go_to_as_many_as_wait() -> None:
 
 
 def test_of_rivals_that_come_free_at_once_only_one_is_given_out() -> None:
-    """The first; and whoever else waits gets what does not get in its way."""
+    """The first task is assigned. The other waiting workers get tasks without its files."""
     tasks = (make("T1", "T0", files=("a",)), make("T2", "T0", files=("a/b",), ordinal=1), make("T3", "T0", ordinal=2))
     of = close(ask(opened(make("T0"), *tasks, worker_slots=("ann", "bob", "cid")), "ann", "bob", "cid"), "T0")
     assert sorted(assigned(of)) == [("worker/bob", "T1"), ("worker/cid", "T3")]

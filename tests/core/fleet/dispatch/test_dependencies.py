@@ -35,7 +35,7 @@ from lifefold.effects import CancelTimer, StartTimer
 
 
 def test_a_retry_that_is_granted_frees_a_whole_chain_at_once() -> None:
-    """Whoever was blocked because of an exhausted task, or because of one that was blocked so, goes on (E19)."""
+    """Tasks go on that an exhausted task has blocked, directly or through another one (E19)."""
     of = ask(opened(make("T1"), make("T2", "T1"), make("T3", "T2"), make("T4", "T3")))
     fail(of, "T1", "no key")
     assert states(of, "T1", "T2", "T3", "T4") == ["FAILED", "BLOCKED", "BLOCKED", "BLOCKED"]
@@ -93,7 +93,7 @@ def test_a_task_that_was_declined_blocks_what_is_approved_after_it_and_what_was_
     assert states(of, "T1", "T2", "T3") == ["CANCELLED", "BLOCKED", "BLOCKED"]
 
 
-# Roles that nobody has
+# Roles without a worker
 
 
 def test_a_task_with_a_role_that_no_worker_has_is_blocked() -> None:
@@ -108,7 +108,7 @@ def test_a_task_with_a_role_that_no_worker_has_is_blocked() -> None:
 
 
 def test_what_the_last_with_a_role_had_in_hand_is_blocked_when_it_is_given_back() -> None:
-    """Nobody else could take it; what is left to be merged somebody can."""
+    """No other worker could take it. A merge needs no role, so it goes on."""
     of = opened(
         make("T1", role="tester"),
         make("T2", role="tester", needs_approval=True),
@@ -128,7 +128,7 @@ def whole(parts: int = 2, **fields: Any) -> Hand:
 
 
 def test_the_parts_of_a_task_are_tasks_with_what_it_has() -> None:
-    """Its role, its priority, its place, its retries; with files and proofs of their own; nobody is asked about one."""
+    """Its role, priority, place and retries; with files and commands of their own, and without an approval."""
     proof = (("make", "test"),)
     of = ask(
         opened(
@@ -174,7 +174,7 @@ def test_a_task_with_closed_parts_is_verified_as_a_whole_by_any_free_worker() ->
 
 
 def test_what_the_parts_came_to_can_be_rejected_and_is_then_worked_at_again() -> None:
-    """By one worker, all of it: the parts are closed, and nobody waits for them again."""
+    """By one worker, all of it: the parts are closed, and no task waits for them again."""
     of = whole(1, max_retries=1)
     ask(close(of, "T1+1"), "bob")
     say(of, "T1", task.Rejected, reason="does not fit together")
@@ -202,7 +202,7 @@ def test_parts_that_took_too_long_complete_their_whole_all_the_same() -> None:
 
 
 def test_a_task_that_is_unblocked_waits_for_its_parts_again() -> None:
-    """Nobody works at it while they are (E10)."""
+    """No worker has it meanwhile (E10)."""
     of = whole().elapse("task:T1", "SubtasksOverdue").give("task:T1", task.Unblocked())
     assert of.state("task:T1") == "WAITING_FOR_SUBTASKS"
     assert of.part("task:T1", "SubtasksOverdue").deadline_ms == of.now_ms + fleet_task.SUBTASKS_MS
@@ -229,7 +229,7 @@ def test_a_part_of_a_part_that_is_lost_blocks_all_that_wait_for_it() -> None:
 
 
 def test_a_task_is_cancelled_with_all_its_parts_and_their_parts_each_once() -> None:
-    """Whoever works at one is told so; what is done, or has failed, stays as it is (E16, E36)."""
+    """Their workers are told. Done and failed parts stay as they are (E16, E36)."""
     of = whole(4)
     ask(split(of, "T1+1"), "bob", "ann")
     assert states(of, "T1+1", "T1+1+1", "T1+1+2") == ["WAITING_FOR_SUBTASKS", "CLAIMED", "CLAIMED"]
@@ -258,7 +258,7 @@ def test_a_part_that_is_not_looked_up_is_found_by_what_is_declared() -> None:
 
 
 def test_parts_that_share_files_are_cancelled_before_a_worker_gets_one() -> None:
-    """Whoever waits for the files of one is not given another that is about to be cancelled."""
+    """A worker that waits for its files gets no task that is about to be cancelled."""
     of = split(ask(opened(make("T1", most_subtasks=3), make("T9", "T1"))), "T1", 3, files=("a",))
     ask(of, "ann", "bob")
     assert states(of, "T1+1", "T1+2", "T1+3") == ["CLAIMED", "OPEN", "OPEN"]
@@ -268,7 +268,7 @@ def test_parts_that_share_files_are_cancelled_before_a_worker_gets_one() -> None
 
 
 def test_a_part_of_a_cancelled_task_that_rests_is_cancelled_when_it_is_opened() -> None:
-    """What has failed cannot be cancelled; nobody is given it in between (E36)."""
+    """A failed task cannot be cancelled, and is not assigned in between (E36)."""
     of = fail(whole(2, max_retries=1), "T1+1")
     ask(of, "bob")
     of.give("task:T1", task.Cancelled("no"))
@@ -289,7 +289,10 @@ def test_a_task_can_be_split_again_as_far_as_it_may() -> None:
     say(of, "T1", task.Rejected, reason="no")
     ask(rest(of, "T1"))
     epoch = of.record("task:T1").epoch
-    assert of.refuse("task:T1", fleet_task.Split(epoch, (fleet_task.Subtask(), fleet_task.Subtask()))).kind == "illegal"
+    assert (
+        of.must_refuse("task:T1", fleet_task.Split(epoch, (fleet_task.Subtask(), fleet_task.Subtask()))).kind
+        == "illegal"
+    )
     split(of, "T1", 1)
     assert of.record("task:T1+3").parent == "T1"
 

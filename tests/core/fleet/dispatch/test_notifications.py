@@ -7,7 +7,7 @@ import pytest
 
 from aggregate_hand import Hand
 from board_hand import ask, close, fail, go, make, opened, park, say
-from declared import is_broken
+from declared import must_break
 from lifefold.core.fleet.board import account, budget, fleet_task, notifier, service_slot, worker_slot
 from lifefold.core.fleet.dispatch import accounts, notifications, plan_approval
 from lifefold.core.kernel import Aggregate, Record, replace
@@ -232,4 +232,4 @@ def test_a_closed_task_that_was_not_announced_breaks_the_property() -> None:
 def test_a_rule_that_is_lost_breaks_a_property(rule: str, where: str) -> None:
     """In a small fleet with notifiers."""
     target = named(where)
-    is_broken("what waits for people", without(rule), replace(target.bounds, states=3_000), opening=target.opening)
+    must_break("what waits for people", without(rule), replace(target.bounds, states=3_000), opening=target.opening)

@@ -1,4 +1,4 @@
-"""Who makes room for a task that comes first: one, who works at what comes later, and no more than are needed."""
+"""Preemption for an urgent task: a worker with a less urgent task is asked, and no more workers than necessary."""
 
 from typing import Any
 
@@ -91,7 +91,7 @@ def test_no_task_is_preempted_for_one_that_is_not_more_urgent(priority: int) -> 
 
 
 def test_no_task_is_preempted_in_a_fleet_without_preemption() -> None:
-    """Whatever comes first waits till somebody is free, and nobody is looked up."""
+    """The first task waits for a free worker, and no worker is searched."""
     of = ask(opened(make("L1", priority=9)))
     of.give("task:X", Created(make("X", priority=1)))
     assert recalled(of) == []
@@ -120,7 +120,7 @@ def test_the_last_claimed_task_of_the_lowest_priority_is_preempted(priorities: t
 
 
 def test_a_preempted_worker_that_may_not_take_the_task_is_replaced() -> None:
-    """Its room is of no use to anybody: nobody waits for it."""
+    """Its slot is of no use: no task waits for it."""
     trusted = AccessLevel.TRUSTED
     sat = {f"worker_slot:{name}": worker_slot.WorkerSlot(trust=Trust(trusted)) for name in ("ann", "bob")}
     lower = (make("L1", priority=3, level=trusted), make("L2", priority=4, level=trusted))
@@ -185,7 +185,7 @@ def test_done_work_is_handed_over_and_not_preempted() -> None:
 
 
 def test_a_task_that_only_needs_its_merge_preempts_no_worker() -> None:
-    """A merge that a person has agreed to waits for somebody who is free; whoever makes room does it first."""
+    """An approved merge waits for a free worker; a preempted worker does it first."""
     of = board(make("M", needs_approval=True, priority=9), worker_slots=("ann",))
     say(ask(of), "M", task.Started, task.Completed, fleet_task.Parked)
     add(ask(of), "L", 5)
@@ -210,7 +210,7 @@ def test_a_preempted_worker_that_goes_is_replaced_by_another_one() -> None:
 
 
 def test_a_worker_that_is_just_gone_is_not_preempted() -> None:
-    """What it had at work is given back, and somebody who is there makes room."""
+    """Its task is given back, and a worker that is there is preempted."""
     of = busy(2, 3)
     of.give("task:L1", task.Blocked("a person has to look"))
     add(of, "X", 1, role="r")
@@ -235,7 +235,7 @@ def test_a_leaving_worker_with_a_settled_reservation_is_not_preempted() -> None:
 
 
 def test_only_a_worker_with_the_role_is_preempted() -> None:
-    """Though somebody else is at something of lower priority."""
+    """Although another worker has a task of lower priority."""
     of = add(busy(8, 9, worker_slots={"ann": ("r",), "bob": ()}), "X", 8, role="r")
     assert asked(of) == {}
     add(of, "Y", 1, role="r")
@@ -306,7 +306,7 @@ def recalled_worker(of: Hand, within_ms: int = DEADLINE_MS) -> Hand:
 
 @pytest.mark.parametrize(("within_ms", "has_ms"), [(DEADLINE_MS, DEADLINE_MS), (0, session.Limits().grace_ms)])
 def test_a_preempted_session_is_interrupted_with_the_configured_deadline(within_ms: int, has_ms: int) -> None:
-    """If none is said, its grace; whoever outlasts it is killed, and that is no error."""
+    """Without one it is the grace. A session that outlasts it is killed, which is no error."""
     of = recalled_worker(running(), within_ms)
     assert agent_states(of) == ("Interrupting", "Idle")
     assert of.effects(CancelSession) == [CancelSession()]

@@ -96,7 +96,7 @@ def test_the_rest_grows_with_every_restart(recent: int, rest_ms: int) -> None:
 
 
 def test_an_agent_whose_restart_is_refused_is_quarantined_with_both_reasons() -> None:
-    """It has nothing in hand, nobody reads its messages, and people are told why."""
+    """It has no task, its messages are not read, and the operator gets the reason."""
     of = fallen("no api key").hear("board", "supervisor", supervisor.Refused("it was restarted 3 times within 1 h"))
     reason = of.record("supervisor").reason
     assert of.state("supervisor") == "Quarantined"

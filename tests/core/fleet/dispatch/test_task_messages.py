@@ -86,7 +86,7 @@ def test_the_mailbox_of_a_task_that_is_over_is_closed(end: str) -> None:
     else:
         close(say(of, "T1", task.Started), "T1")
     assert of.state(BOX) == "Closed"
-    of.refuse(BOX, mailbox.OperatorMessageArrived("two"))
+    of.must_refuse(BOX, mailbox.OperatorMessageArrived("two"))
     of = opened(make("T1", state=State.CANCELLED))
     for ref in (BOX, "mailbox:T2"):
         assert of.give(ref, Created(mailbox.Mailbox())).state(ref) == "Closed"

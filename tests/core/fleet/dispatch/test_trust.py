@@ -69,7 +69,7 @@ def level(of: Hand, name: str) -> AccessLevel:
 
 
 def test_a_task_goes_to_the_longest_waiting_worker_with_enough_trust() -> None:
-    """Whoever is not goes on waiting, however long he has, and takes the next that he may."""
+    """A worker without that trust goes on waiting, and takes the next task that it may."""
     of = board_of(
         make("T1", level=TRUSTED), make("T2", ordinal=1), ann=Trust(), bob=Trust(TRUSTED), cid=Trust(ELEVATED)
     )
@@ -80,11 +80,11 @@ def test_a_task_goes_to_the_longest_waiting_worker_with_enough_trust() -> None:
 
 
 def test_where_nothing_is_gated_trust_does_not_count() -> None:
-    """A claim is the document's, nobody earns anything, and what a person says of trust is refused."""
+    """A claim is the document's, no agent earns trust, and commands about trust are refused."""
     of = close(ask(opened(make("T1", level=ELEVATED))), "T1")
     assert (of.record("worker_slot:ann").trust, of.record("task:T1").author) == (None, "")
     for event in (worker_slot.Promoted(), worker_slot.Demoted(), worker_slot.Violated()):
-        of.refuse("worker_slot:ann", event)
+        of.must_refuse("worker_slot:ann", event)
         assert type(event).examples_for(of.record("worker_slot:ann")) == ()
 
 
@@ -104,7 +104,7 @@ def test_a_claim_is_taken_and_merged_unseen_if_and_only_if_the_formula_says_so(
     merge: AccessLevel,
     needs_approval: bool,  # noqa: FBT001 - drawn
 ) -> None:
-    """The task's own table refuses what the map of ``policy.access`` does, whoever asks (E34)."""
+    """The task's own table refuses what the map of ``policy.access`` does, for every sender (E34)."""
     gates = {("OPEN", "CLAIMED"): claim, ("DONE", "CLOSED"): merge}
     plan = Plan("p", (), (), gates=GatePlan(claim, merge))
     step = fleet_task.machine.step(
@@ -159,11 +159,11 @@ def test_parts_are_gated_as_their_whole_is() -> None:
     assert (part.level, part.merges) == (PROBATIONARY, ELEVATED)
 
 
-# What nobody may take
+# Tasks that no worker may take
 
 
 def test_a_task_above_all_trust_levels_is_blocked_until_an_agent_earns_one() -> None:
-    """With the reason, and what depends on it, too; nobody is sent home though all else is settled."""
+    """With the reason, and its dependents, too. No worker is released, although all else is settled."""
     of = board_of(make("T1"), make("T2", level=PROBATIONARY), make("T3", "T2"), ann=Trust())
     assert states(of, "T1", "T2", "T3") == ["OPEN", "BLOCKED", "BLOCKED"]
     assert of.record("task:T2").reason == "takes an agent that is probationary, and there is none"
@@ -174,7 +174,7 @@ def test_a_task_above_all_trust_levels_is_blocked_until_an_agent_earns_one() -> 
 
 
 def test_a_fleet_whose_last_tasks_no_agent_may_take_ends() -> None:
-    """It does not wait for a person who is not there: everybody is sent home."""
+    """It does not wait for an absent operator: every worker is released."""
     of = close(ask(board_of(make("T1"), make("T2", level=ELEVATED), ann=Trust())), "T1")
     assert states(of, "T2") == ["BLOCKED"]
     assert [to for to, entity, _ in of.told() if entity == "desired_state"] == ["worker/ann"]

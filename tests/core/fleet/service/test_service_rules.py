@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from aggregate_hand import Hand
-from declared import proven, rebuilt
+from declared import must_hold, rebuilt
 from lifefold.core.fleet import Plan, ServicePlan, opening, service, system
 from lifefold.core.fleet.board import service_slot
 from lifefold.core.fleet.service import inbox, invocation, rules, trigger
@@ -41,7 +41,7 @@ def test_every_part_of_a_service_has_its_properties(name: str) -> None:
     """None of them idly."""
     of = named(name)
     assert isinstance(of.subject, Machine)
-    proven(of.subject, of.bounds)
+    must_hold(of.subject, of.bounds)
 
 
 @pytest.mark.no_cover
@@ -131,11 +131,11 @@ def test_a_full_inbox_refuses_a_message() -> None:
     full.give("desired_state", desired_state.HoldWanted())
     for number in range(inbox.MESSAGES_LIMIT):
         send(full, str(number))
-    full.refuse("inbox", inbox.MessageArrived("one more"))
+    full.must_refuse("inbox", inbox.MessageArrived("one more"))
     none = Hand("service/web", {**_records(), "inbox": inbox.Inbox()})
-    none.refuse("inbox", inbox.MessageArrived("one"))
+    none.must_refuse("inbox", inbox.MessageArrived("one"))
     long = serving()
-    long.refuse("inbox", inbox.MessageArrived("x" * (inbox.MESSAGES_BYTES + 1)))
+    long.must_refuse("inbox", inbox.MessageArrived("x" * (inbox.MESSAGES_BYTES + 1)))
 
 
 def _records() -> dict[str, Any]:
@@ -206,7 +206,7 @@ def test_a_service_that_drains_lets_its_run_end_and_is_gone(*, held: bool) -> No
     assert of.effects(LogFatal) == [LogFatal("message 'two' was not run: enough")]
     of.confirm(TRIGGER, "AwaitTrigger")
     assert service.settled(of.aggregate)
-    of.refuse("inbox", inbox.MessageArrived("three"))
+    of.must_refuse("inbox", inbox.MessageArrived("three"))
 
 
 def test_a_service_that_is_stopped_has_its_run_ended_and_is_gone() -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from pyrsistent import pmap
 
-from declared import COMPARED, proven
+from declared import COMPARED, must_hold
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.dispatch import claims
@@ -66,7 +66,7 @@ def without(of: AggregateType, name: str, *instead: Rule) -> list[Rule]:
 @pytest.mark.campaign
 def test_a_fleet_of_one_agent_and_one_task_has_all_its_properties() -> None:
     """Whatever its agent, its git and its people do, in whatever order and however late."""
-    report = proven(system, FEW, opening=planned(1, 1, max_retries=0))
+    report = must_hold(system, FEW, opening=planned(1, 1, max_retries=0))
     assert report.coverage["states"][0] >= 31
 
 
@@ -83,7 +83,7 @@ def test_what_is_closed_was_merged() -> None:
 
 
 def test_two_agents_never_get_in_each_others_way() -> None:
-    """Nor does anything of one task get lost between them, when nobody interferes and when one is stopped."""
+    """Nor is anything of one task lost between them, without operators and when one worker is stopped."""
     report = check(witnessed(STOP), opening=planned(2, 1, max_retries=0), bounds=Bounds(states=20_000))
     assert not report.broken(), report
 
@@ -211,7 +211,7 @@ def test_a_task_handed_to_two_workers_breaks_ownership() -> None:
 
 
 def test_what_is_closed_without_a_merge_is_found() -> None:
-    """By those who remember what was merged, and by nobody else: all others take the worker's word for it."""
+    """By the witnesses of merges alone: all others rely on the report of the worker."""
     rules = {"worker": without(WORKER, "report", _takes_a_conflict_for_a_merge)}
     assert broken(witnessed(STOP, rules), planned(1, 1, max_retries=0)) - NEVER_HERE == {MERGED, OUTCOME}
 
@@ -224,7 +224,7 @@ NEVER_HERE: Final = {
     "messages wait to be delivered",
     "a worker whose task was taken learns it, if merges end",
 }
-"""Promises about messages, and about what is taken from somebody: where people only stop agents neither comes to be."""
+"""Properties of messages and of recalls: neither occurs where operators only stop agents."""
 
 
 def _forgets_what_is_closed(work: TaskIndex, transition: Transition) -> TaskIndex:

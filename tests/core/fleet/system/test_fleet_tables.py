@@ -200,7 +200,7 @@ def after(machine: Machine[Any], record: Record, event: Event) -> Any:
 
 
 def test_the_intake_may_stay_open_for_ever() -> None:
-    """Nobody need say that no more tasks will come."""
+    """No operator needs to finish the intake."""
     assert intake.machine.settled(intake.Intake())
 
 
@@ -351,7 +351,7 @@ def test_an_assignment_does_what_is_left_of_its_task_and_nothing_else(brief: tas
 
 
 def test_what_is_parked_and_merged_later_is_known_by_the_claim_that_has_done_it() -> None:
-    """Whoever merges it has another number (E12)."""
+    """The worker that merges it has another number (E12)."""
     verifying = assignment.Assignment(assignment.State.VERIFYING, ASKS)
     parked = assignment.machine.step(verifying, assignment.Verified())
     assert isinstance(parked, Step)

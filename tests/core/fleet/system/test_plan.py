@@ -15,7 +15,7 @@ PLAN = Plan(
 
 
 def test_a_fleet_is_opened_board_first_then_each_worker() -> None:
-    """One input for each aggregate, so that nobody ever sees a half of it; its key makes a repetition recognisable."""
+    """One input for each aggregate, so that no reader sees a half of it; its key makes a repetition recognisable."""
     inputs = list(opening(PLAN, 42))
     assert [name for name, _ in inputs] == ["board", "worker/ann", "worker/bob"]
     assert {(e.entity, e.at_ms, e.actor, e.key) for _, e in inputs} == {("", 42, "plan", "opened")}

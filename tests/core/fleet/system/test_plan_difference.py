@@ -63,7 +63,7 @@ def test_a_task_that_the_board_has_already_is_a_change_also_with_the_same_terms(
 
 @given(PLANS)
 def test_a_plan_that_was_not_changed_has_no_difference(plan: Plan) -> None:
-    """Also one that was changed and changed back, and one that is watched by whoever runs it."""
+    """Also one that was changed and changed back, and one with another display."""
     assert difference(plan, plan) == ()
     assert difference(plan, replace(plan, watch=True)) == ()
     assert changed(plan, ()) == plan

@@ -54,7 +54,7 @@ def t(name: str, *needs: str, **fields: Any) -> TaskPlan:
 
 
 def plan(*tasks: TaskPlan, agents: tuple[AgentPlan, ...] = (ANN,), **fields: Any) -> Plan:
-    """Return a plan; ann works on it if nobody else is named."""
+    """Return a plan; without another name, ann works on it."""
     return Plan("f", agents, tasks, **fields)
 
 
@@ -112,7 +112,7 @@ def why_not(of: Hand, old: Plan, new: Plan) -> list[tuple[str, str]]:
 
 
 def test_a_wrong_verify_is_corrected_at_every_stage_and_the_work_goes_on() -> None:
-    """An open task is claimed with the new commands; whoever has it in hand is told, under the same claim."""
+    """An open task is claimed with the new commands; its worker is told, under the same claim."""
     old, new = plan(t("T1"), t("T2")), plan(t("T1", verify=(("a",),)), t("T2", verify=(("b",),)))
     of = accept(ask(begun(old)), old, new)
     assert told(of, "worker/ann") == [("assignment", assignment.Rebriefed("T1", 1, (("a",),)))]
@@ -220,7 +220,7 @@ def test_no_word_puts_a_removed_task_to_work(word: Event) -> None:
 
 
 def test_a_removed_task_is_not_done_because_the_same_change_lets_more_be_spent() -> None:
-    """Nobody is given anything before all of the change is in force; then the others are."""
+    """No task is assigned before all of the change is in force; then the others are."""
     old = plan(t("T1"), t("T2"), t("T3"), budget=Budget(Caps(sessions=1)), agents=(ANN, BOB))
     of = close(ask(begun(old)), "T1").hear("worker/ann", "worker_slot:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
     assert states(of, "T2", "T3") == ["BLOCKED", "BLOCKED"]
@@ -409,7 +409,7 @@ def test_an_agent_that_is_removed_drains() -> None:
 
 
 def test_an_agent_that_is_removed_is_given_nothing_by_the_same_change_and_later() -> None:
-    """Neither what waits, nor what is new; nor when it asks for work before it has heard that it is to leave."""
+    """Neither a waiting task nor a new one, also if it asks for work before it knows that it is to leave."""
     old = plan(t("T1"), t("T2"), agents=(ANN, BOB))
     of = ask(begun(old), "bob")
     assert of.record("task:T1").owner == "bob"
@@ -425,7 +425,7 @@ def test_an_agent_that_is_removed_is_given_nothing_by_the_same_change_and_later(
 
 
 def test_a_fleet_does_not_wait_for_what_an_agent_that_leaves_has_earned() -> None:
-    """Nobody is given the task that takes its new level, so nothing is left."""
+    """The task that needs its new level is not assigned, so nothing is left."""
     old = plan(t("T1"), t("T2", trust=AccessLevel.PROBATIONARY), gates=GatePlan())
     of = ask(begun(old))
     accept(of, old, replace(old, agents=(BOB,)))
@@ -434,7 +434,7 @@ def test_a_fleet_does_not_wait_for_what_an_agent_that_leaves_has_earned() -> Non
 
 
 def test_what_only_a_removed_agent_could_do_is_blocked_at_once() -> None:
-    """Nobody is left who has its role; what the agent is at goes on."""
+    """No worker is left with its role; the present task of the agent goes on."""
     old = plan(t("T1", role="pilot"), t("T2", role="pilot"), agents=(ANN, AgentPlan("cat", roles=("pilot",))))
     of = ask(begun(old), "cat")
     accept(of, old, replace(old, agents=(ANN,)))
@@ -450,7 +450,7 @@ def test_agents_hear_of_their_new_limits_and_roles() -> None:
     said = [("session", LimitsChanged(limits)), ("assignment", assignment.VerifyTimeoutChanged(9))]
     assert (told(of, "worker/ann"), told(of, "worker/bob")) == (said, [])
     assert (of.record("worker_slot:ann").roles, of.record("worker_slot:ann").adaptive) == ((), True)
-    assert states(of, "T2") == ["BLOCKED"], "nobody has its role any more"
+    assert states(of, "T2") == ["BLOCKED"], "no worker has its role any more"
 
 
 def test_services_come_and_go() -> None:
@@ -873,7 +873,7 @@ def test_one_of_two_concurrent_plan_changes_is_refused() -> None:
     of.give(plan_change.ref_of(2), Created(late))
     assert of.state(plan_change.ref_of(2)) == "Refused"
     assert plan_change.removed(of.aggregate) == frozenset(), "a refused change takes no task out"
-    assert isinstance(of.refuse(plan_change.ref_of(1), Created(late)).reason, str), "a change is taken once"
+    assert isinstance(of.must_refuse(plan_change.ref_of(1), Created(late)).reason, str), "a change is taken once"
 
 
 def test_a_draft_changes_nothing_until_it_is_accepted() -> None:
@@ -900,7 +900,7 @@ def test_the_meaning_in_force_is_that_of_the_last_change() -> None:
 
 
 def test_an_agent_may_err_once_more_than_it_has_whatever_the_new_limits_say() -> None:
-    """A lower limit stops nobody by itself: the next error does."""
+    """A lower limit stops no agent by itself: the next error does."""
     worker = next(envelope for name, envelope in opening(plan(t("T1")), 0) if name == "worker/ann").event
     assert isinstance(worker, Opened)
     of = Hand("worker/ann", dict(worker.records))
@@ -949,7 +949,7 @@ def test_work_that_waits_for_its_approval_is_verified_again_by_other_commands() 
     kept = of.record("task:T1").result
     accept(of, old, new)
     assert (of.state("task:T1"), of.record("task:T1").stage) == ("DONE", task.Stage.REVERIFY)
-    assert isinstance(of.refuse("task:T1", ApprovalGranted()).reason, str)
+    assert isinstance(of.must_refuse("task:T1", ApprovalGranted()).reason, str)
     given = brief(ask(of))
     assert (given.stage, given.verify, given.result, given.needs_approval) == (
         task.Stage.REVERIFY,

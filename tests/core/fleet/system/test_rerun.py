@@ -24,7 +24,7 @@ def names(plan: Plan) -> set[str]:
 
 
 def test_a_fleet_is_over_when_no_task_is_left_and_no_worker_is_busy() -> None:
-    """All is settled, or nobody is there to do it, and whoever is left has stopped and left nothing."""
+    """All is settled, or no worker is there, and the remaining ones have stopped and left nothing."""
     ready = board_hand.opened(board_hand.make("A")).aggregate
     done = board_hand.opened(board_hand.make("A", state=State.CLOSED)).aggregate
     waits = fleet_worker.wanting()

@@ -70,7 +70,7 @@ SCRIPTS = st.one_of(
 )
 
 
-def check_view(name: str, reaction: Reaction) -> None:
+def must_have_its_view(name: str, reaction: Reaction) -> None:
     """Hold the board's view against what is found again without it, after every input."""
     if name == "board":
         of = reaction.aggregate
@@ -84,7 +84,7 @@ def check_view(name: str, reaction: Reaction) -> None:
 ALWAYS: list[Property[Any]] = [each for each in system.properties if each.property_kind is PropertyKind.ALWAYS]
 
 
-def check_properties(aggregates: Mapping[str, Aggregate], name: str, reaction: Reaction) -> None:
+def must_have_properties(aggregates: Mapping[str, Aggregate], name: str, reaction: Reaction) -> None:
     """Hold what the fleet promises against all of it, and against the part that a step can have touched."""
     there = {each for each in aggregates if each.startswith("worker/")} | {"board"}
     sent = [(to, each.name, count) for each in aggregates.values() for to, count in each.sent.items()]
@@ -100,13 +100,13 @@ def check_properties(aggregates: Mapping[str, Aggregate], name: str, reaction: R
             assert each.holds(Projection(seen, under_way)), each.name
 
 
-def check_claims(name: str, reaction: Reaction) -> None:
-    """Nobody waits while there is something ready: claims are made at once."""
+def must_have_no_idle_worker(name: str, reaction: Reaction) -> None:
+    """No worker waits beside a ready task: claims are made at once."""
     if name == "board":
         assert board_properties.no_agent_waits_beside_work(reaction.aggregate)
 
 
-def finished(driver: Driver) -> None:
+def must_have_finished(driver: Driver) -> None:
     """Assert that a fleet has come to its end."""
     of = driver.aggregates["board"]
     tasks = [each.record for ref, each in of.entities.items() if ref.startswith("task:")]
@@ -130,16 +130,16 @@ def finished(driver: Driver) -> None:
 def test_any_fleet_ends_with_every_task_settled_or_no_worker_present(plan: Plan, script: list[int]) -> None:
     """Whatever fails, however long it takes, whatever is delivered late or twice."""
     driver = Driver(plan, script)
-    driver.watch = check_view
-    finished(driver.run())
+    driver.watch = must_have_its_view
+    must_have_finished(driver.run())
 
 
 @given(plans(), SCRIPTS)
 def test_any_fleet_ends_under_all_operator_commands_and_runner_crashes(plan: Plan, script: list[int]) -> None:
     """Messages, holds, stops, cancellations and crashes at any moment."""
     driver = Driver(plan, script, people=True)
-    driver.watch = check_view
-    finished(driver.run())
+    driver.watch = must_have_its_view
+    must_have_finished(driver.run())
 
 
 HARMLESS = re.compile(
@@ -160,9 +160,9 @@ def test_no_rule_ever_asks_for_what_is_refused(plan: Plan, script: list[int], pe
 
 @given(plans(), SCRIPTS)
 def test_the_fleet_has_its_properties_at_every_step(plan: Plan, script: list[int]) -> None:
-    """Whoever looks at all of it, and whoever looks only at what a step can have touched."""
+    """Seen as a whole, and seen only in the parts that a step can have touched."""
     driver = Driver(plan, script, people=True)
-    driver.watch = lambda name, reaction: check_properties(driver.aggregates, name, reaction)
+    driver.watch = lambda name, reaction: must_have_properties(driver.aggregates, name, reaction)
     driver.run()
 
 
@@ -170,11 +170,11 @@ def test_the_fleet_has_its_properties_at_every_step(plan: Plan, script: list[int
 def test_no_worker_waits_while_there_is_work(plan: Plan, script: list[int]) -> None:
     """After every input, either no task is ready or no worker slot waits."""
     driver = Driver(plan, script, people=True)
-    driver.watch = check_claims
+    driver.watch = must_have_no_idle_worker
     driver.run()
 
 
-def check_claims_agree(aggregates: Mapping[str, Aggregate]) -> None:
+def must_agree_on_claims(aggregates: Mapping[str, Aggregate]) -> None:
     """Where no message is on its way between the board and a worker, both have the same task under the same claim."""
     of = aggregates.get("board", Aggregate("board"))
     for name in aggregates.keys() - {"board"}:
@@ -198,9 +198,9 @@ def check_claims_agree(aggregates: Mapping[str, Aggregate]) -> None:
 
 @given(plans(), SCRIPTS)
 def test_a_worker_works_on_what_the_board_has_as_its_own_and_on_nothing_else(plan: Plan, script: list[int]) -> None:
-    """Whoever cancels, blocks or takes away what; only a merge that had begun before that is finished (E20)."""
+    """Through all cancels, blocks and recalls; only a merge that had begun before is finished (E20)."""
     driver = Driver(plan, script, people=True)
-    driver.watch = lambda _name, _reaction: check_claims_agree(driver.aggregates)
+    driver.watch = lambda _name, _reaction: must_agree_on_claims(driver.aggregates)
     driver.run()
 
 
@@ -236,7 +236,7 @@ def test_a_fleet_in_which_no_place_can_be_made_ends_with_its_tasks_as_they_were(
     )
     driver = Driver(plan)
     driver.broken = {agent.name for agent in plan.agents}
-    finished(driver.run())
+    must_have_finished(driver.run())
     assert driver.now_ms >= 2_000 + 4_000
     for ref in ("task:T1", "task:T2"):
         record = driver.record("board", ref)
@@ -250,7 +250,7 @@ def test_one_agent_that_can_make_no_place_costs_no_task_anything() -> None:
     agents = tuple(AgentPlan(name, Limits(max_consecutive_errors=2)) for name in ("ann", "bob"))
     driver = Driver(Plan("plan", agents, tuple(TaskPlan(f"T{n}", "x", max_retries=0) for n in range(20))))
     driver.broken = {"ann"}
-    finished(driver.run())
+    must_have_finished(driver.run())
     assert set(driver.states("task").values()) == {"CLOSED"}
 
 
@@ -288,4 +288,4 @@ def test_a_kind_world_closes_every_task(agents: int) -> None:
     driver = Driver(Plan("plan", tuple(AgentPlan(f"a{n}") for n in range(agents)), tasks)).run()
     assert set(driver.states("task").values()) == {"CLOSED"}
     assert set(driver.states("worker_slot").values()) == {"Gone"}
-    finished(driver)
+    must_have_finished(driver)

@@ -11,21 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregate_hand import Hand
-from declared import Mutants, instead, is_broken, proven
+from declared import Mutants, instead, must_break, must_hold
 from fleet_worker import prompt_of, start, states
 from lifefold.core.fleet import AgentPlan, Plan, Talks, TaskPlan, opening, system
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.board.claim_token import token_of
 from lifefold.core.fleet.worker import assignment, conversation, conversations, desired_state, mailbox, usage_meter
-from lifefold.core.fleet.worker.conversation import (
+from lifefold.core.fleet.worker.conversation import identifier
+from lifefold.core.fleet.worker.conversation_charges import charge
+from lifefold.core.fleet.worker.conversation_model import (
     Began,
     ClaimBegan,
     Conversation,
     IdChosen,
     SessionEnded,
     State,
-    charge,
-    identifier,
 )
 from lifefold.core.fleet.worker.prompt import ANEW, CONTINUED
 from lifefold.core.kernel import STAY, Event, Machine, Projection, Record, Step, replace, row
@@ -426,7 +426,7 @@ def test_the_machine_has_its_properties_for_every_kind_of_program(talks: Talks) 
     broken = [each.name for each in report.broken() if each.name != "a claim has lost a conversation"]
     assert broken == []
     if talks is CLAUDE:
-        missing = proven(conversation.machine, BOUNDS).missing
+        missing = must_hold(conversation.machine, BOUNDS).missing
         assert [each for each in missing if "accepts_a_choice" not in each] == []
 
 
@@ -537,7 +537,7 @@ def _never(_c: Conversation, _e: ClaimBegan) -> bool:
 def test_a_mistake_in_the_machine_breaks_a_property(mutant: Any) -> None:
     """Each of these mutants is killed."""
     words, make = mutant
-    is_broken(words, make(), BOUNDS)
+    must_break(words, make(), BOUNDS)
 
 
 NEAR: Final = replace(named("fleet-talking").bounds, states=3_000, compared=0)

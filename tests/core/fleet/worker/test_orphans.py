@@ -1,4 +1,4 @@
-"""Orphans: a session has died, and what becomes of its task; what it has left counts only if it is proven (E40)."""
+"""Orphans: a session has died, and what becomes of its task; what it has left counts only if it is verified (E40)."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -10,7 +10,7 @@ from aggregate_hand import Hand
 from board_hand import ask, fail, happened, make, rest, say, states
 from board_hand import brief as given
 from board_hand import opened as board
-from declared import instead, is_broken, is_found, proven
+from declared import instead, must_be_found, must_break, must_hold
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.system import worker
@@ -278,7 +278,7 @@ def test_an_orphan_that_is_given_back_is_open_at_once_and_counts_no_retry() -> N
 
 def test_an_orphan_cannot_be_cancelled_before_it_is_known_what_it_is() -> None:
     """It is soon done, open, or has failed (E16)."""
-    assert orphaned().refuse("task:T1", task.Cancelled()).kind == "illegal"
+    assert orphaned().must_refuse("task:T1", task.Cancelled()).kind == "illegal"
 
 
 def test_an_orphan_is_open_when_its_worker_is_gone() -> None:
@@ -330,7 +330,8 @@ def test_a_task_says_it_itself_or_its_plan_does(own: OnDeath | None, plans: OnDe
 def test_nothing_is_told_of_an_assignment_that_begins() -> None:
     """It cannot be an orphan yet."""
     (begun,) = create(assignment.machine, "assignment", assignment.machine.initial, 0, "worker").transitions
-    assert list(orphans.reports(begun)) == []
+    reporting = (orphans.report_death, orphans.report_rescue, orphans.report_loss)
+    assert not any(each.is_triggered(begun) for each in reporting)
 
 
 # Properties
@@ -356,7 +357,7 @@ def test_of_a_fleet_that_may_have_orphans_it_is_asked_whether_they_stay_so() -> 
 @pytest.mark.parametrize("policy", [OnDeath.VERIFY, OnDeath.REQUEUE])
 def test_a_fleet_with_orphans_has_all_its_properties(policy: OnDeath) -> None:
     """Those of every fleet, and that no task stays an orphan; `lifefold check fleet-orphans` looks at a larger one."""
-    proven(system, FEW, opening=small(policy), properties=orphans.AT_LAST)
+    must_hold(system, FEW, opening=small(policy), properties=orphans.AT_LAST)
 
 
 def _replaced(name: str, *instead: Rule) -> System:
@@ -381,13 +382,6 @@ def _buries_alive(of: Aggregate, _transition: Transition) -> Any:
         yield Dispatch("assignment", assignment.SessionGone())
 
 
-@rule(on=assignment.machine)
-def _keeps_it_to_himself(of: Aggregate, transition: Transition) -> Any:
-    """Report all but what became of orphans."""
-    mute = list(orphans.reports(transition))
-    yield from (wish for wish in worker.report(of, transition) if wish not in mute)
-
-
 SMALL: Final = Bounds(states=2_000, compared=0)
 
 LOST: Final[dict[str, tuple[str, Callable[[], System]]]] = {
@@ -397,10 +391,7 @@ LOST: Final[dict[str, tuple[str, Callable[[], System]]]] = {
             "begin_inspection", *(rule(on=each)(_buries_alive) for each in (worker.agent, assignment.machine))
         ),
     ),
-    "the board does not hear of it": (
-        "every orphan is with its worker",
-        lambda: _replaced("report", _keeps_it_to_himself),
-    ),
+    "the board does not hear of its death": ("every orphan is with its worker", lambda: _replaced("report_death")),
 }
 
 
@@ -414,11 +405,12 @@ def test_a_rule_that_is_lost_breaks_a_property(name: str) -> None:
 
 
 @pytest.mark.no_cover
-def test_an_orphan_without_an_inspection_stays_one() -> None:
+@pytest.mark.parametrize("lost", ["begin_inspection", "report_rescue", "report_loss"])
+def test_an_orphan_that_is_not_inspected_or_not_reported_stays_one(lost: str) -> None:
     """And its fleet comes to no end."""
     opened, more = small(OnDeath.VERIFY), orphans.AT_LAST
     for prop in ("no task stays an orphan", "every task is settled at last"):
-        is_broken(prop, without("begin_inspection"), FEW, opening=opened, properties=more)
+        must_break(prop, without(lost), FEW, opening=opened, properties=more)
 
 
 STATE: Final = assignment.State
@@ -480,4 +472,4 @@ def _deaf(event: type[Any], state: assignment.State) -> Machine[Any]:
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_row_that_is_wrong_breaks_a_property(name: str) -> None:
     """Of the assignment alone."""
-    is_found(MISTAKES[name])
+    must_be_found(MISTAKES[name])

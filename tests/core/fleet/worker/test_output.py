@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from aggregate_hand import Hand
-from declared import Mutants, instead, is_found, proven, rebuilt
+from declared import Mutants, instead, must_be_found, must_hold, rebuilt
 from fleet_worker import cooling, exit_with, following, next_task, running, start
 from lifefold.core.fleet.worker import conversation, output
 from lifefold.core.fleet.worker.output import (
@@ -47,7 +47,7 @@ def tell(of: Hand, fact: Seen) -> Hand:
 
 def test_an_output_has_all_its_properties_and_uses_every_row() -> None:
     """In all of its states, with every guard used both ways."""
-    assert proven(machine).missing == ()
+    assert must_hold(machine).missing == ()
 
 
 def test_an_output_is_followed_from_the_start_of_its_session_to_its_end() -> None:
@@ -197,7 +197,7 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mistake_in_the_reading_breaks_a_property(name: str) -> None:
     """A row that is lost, or is another one, is found."""
-    is_found(MUTANTS[name])
+    must_be_found(MUTANTS[name])
 
 
 @pytest.mark.no_cover

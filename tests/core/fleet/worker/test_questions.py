@@ -6,10 +6,10 @@ from typing import Any, Final, Never
 import pytest
 
 from aggregate_hand import Hand
-from declared import Mutants, instead, is_found, proven, rebuilt
+from declared import Mutants, instead, must_be_found, must_hold, rebuilt
 from fleet_worker import BRIEF, exit_with, following, next_task, start
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question, quota, stall_detector
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, question, quota, stall_detector, steering
 from lifefold.core.fleet.worker.question import (
     MOST_KEPT,
     MOST_WAITING,
@@ -43,8 +43,8 @@ WORDS = QuestionAsked("T1", 2, id="b", text="which?")
 ALLOWED, REFUSED = Answer(Verdict.ALLOWED), Answer(Verdict.REFUSED, "no")
 
 
-def working(terms: Terms = TERMS) -> Hand:
-    """Return a worker whose session works at claim 2 of T1, and is watched."""
+def working(terms: Terms = TERMS, nudge_ms: int | None = None) -> Hand:
+    """Return a worker whose session works at claim 2 of T1, and is watched, perhaps with a nudge."""
     of = Hand(
         "worker/ann",
         {
@@ -52,7 +52,7 @@ def working(terms: Terms = TERMS) -> Hand:
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann"),
-            "stall_detector": stall_detector.StallDetector(),
+            "stall_detector": stall_detector.StallDetector(limits=stall_detector.Limits(nudge_ms=nudge_ms)),
             REF: Questions(terms=terms),
         },
     )
@@ -81,12 +81,12 @@ def test_a_question_waits_for_the_answer_of_an_operator() -> None:
     """The answer stays for an asker that asks again, and nothing else can change it."""
     of = working().give(REF, LEAVE)
     assert of.state(REF) == "Waiting"
-    of.refuse(REF, QuestionAnswered(1, Answer(Verdict.ANSWERED, "yes")))
+    of.must_refuse(REF, QuestionAnswered(1, Answer(Verdict.ANSWERED, "yes")))
     of.give(REF, QuestionAnswered(1, ALLOWED)).give(REF, LEAVE)
     assert of.state(REF) == "Open"
     (asked,) = of.record(REF).questions
     assert (asked.number, asked.id, asked.asked_ms, asked.answer) == (1, "a", 5, ALLOWED)
-    of.refuse(REF, QuestionAnswered(1, REFUSED))
+    of.must_refuse(REF, QuestionAnswered(1, REFUSED))
 
 
 def test_a_session_that_waits_is_not_watched() -> None:
@@ -99,6 +99,29 @@ def test_a_session_that_waits_is_not_watched() -> None:
     assert of.state("stall_detector") == "Unwatched"
     of.give(REF, QuestionAnswered(2, Answer(Verdict.ANSWERED, "this")))
     assert of.state("stall_detector") == "Fresh"
+
+
+def test_a_question_is_refused_from_a_nudge_until_its_session_shows_a_sign() -> None:
+    """The nudge interrupts the turn, and no process would wait for the answer. Answers stay for the asker."""
+    of = working(nudge_ms=90_000).give(REF, replace(LEAVE, subject="pytest"))
+    for silent_ms in (60_000, 90_000):
+        assert of.state(REF) == "Open"
+        of.report("stall_detector", "WatchOutput", stall_detector.Silent(silent_ms))
+    assert (of.state("stall_detector"), of.state(REF)) == ("Nudged", "Closed")
+    assert question.refused_ask(of.record(REF), WORDS).endswith("its turn is being interrupted")
+    of.must_refuse(REF, WORDS)
+    of.report("stall_detector", "WatchOutput", stall_detector.Stirred())
+    assert (of.state("stall_detector"), of.state(REF)) == ("Answered", "Open")
+    assert [each.answer and each.answer.verdict for each in of.record(REF).questions] == [Verdict.ALLOWED]
+    assert of.give(REF, WORDS).state(REF) == "Waiting"
+
+
+def test_a_session_that_is_given_up_after_its_nudge_asks_nothing() -> None:
+    """The next session of the agent can ask."""
+    of = working(nudge_ms=90_000)
+    for silent_ms in (60_000, 90_000, 120_000):
+        of.report("stall_detector", "WatchOutput", stall_detector.Silent(silent_ms))
+    assert (of.state("session"), of.state(REF)) == ("CoolingDown", "Closed")
 
 
 def test_the_time_limit_of_a_session_stands_still_while_a_question_waits() -> None:
@@ -249,7 +272,7 @@ BOUNDS = Bounds(within={REF: few_questions}, compared=300)
 
 def test_questions_have_all_their_properties() -> None:
     """In all their states."""
-    proven(question.machine.starting(Questions(terms=Terms(1, TERMS.answers)), REF), BOUNDS)
+    must_hold(question.machine.starting(Questions(terms=Terms(1, TERMS.answers)), REF), BOUNDS)
 
 
 SMALL = Questions(terms=Terms(1, TERMS.answers))
@@ -337,7 +360,7 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.parametrize("mutant", sorted(MUTANTS))
 def test_every_mistake_breaks_its_property(mutant: str) -> None:
     """In few states."""
-    is_found(MUTANTS[mutant], replace(BOUNDS, compared=0, states=5_000))
+    must_be_found(MUTANTS[mutant], replace(BOUNDS, compared=0, states=5_000))
 
 
 def test_a_fleet_that_asks_has_all_its_properties() -> None:
@@ -362,6 +385,11 @@ def _lacks(_worker: Aggregate) -> bool:
     return False
 
 
+def _is_not_nudged(worker: Aggregate) -> bool:
+    """Return the condition of the rule without the nudge."""
+    return _lives(session.State.SPAWNING, session.State.RUNNING)(worker) and not steering.cancels(worker)
+
+
 def _lives(*states: session.State) -> Callable[[Aggregate], bool]:
     """Return the condition of the rule with other states of the session."""
     return lambda worker: (
@@ -376,8 +404,9 @@ def _lives(*states: session.State) -> Callable[[Aggregate], bool]:
         _lives(session.State.RUNNING),
         _runs,
         _lacks,
+        _is_not_nudged,
     ],
-    ids=["interrupting", "spawning", "any assignment", "never"],
+    ids=["interrupting", "spawning", "any assignment", "never", "nudged"],
 )
 def test_a_mistake_in_the_condition_of_the_rule_is_found(
     monkeypatch: pytest.MonkeyPatch, mistaken: Callable[[Aggregate], bool]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregate_hand import Hand
-from declared import Mutants, instead, is_found, proven, rebuilt
+from declared import Mutants, instead, must_be_found, must_hold, rebuilt
 from fleet_worker import (
     BRIEF,
     cooling,
@@ -187,13 +187,13 @@ def test_silences_that_do_not_grow_are_refused(steps: tuple[int, int | None, int
 @pytest.mark.parametrize("limits", [Limits(2, 3, 4), Limits(2, None, 4)], ids=["with a nudge", "without"])
 def test_a_stall_detector_has_all_its_properties(limits: Limits) -> None:
     """In all its states."""
-    proven(stall_detector.machine.starting(StallDetector(limits=limits), "stall_detector"))
+    must_hold(stall_detector.machine.starting(StallDetector(limits=limits), "stall_detector"))
 
 
 def test_both_ladders_together_use_every_row() -> None:
     """No row is there for nothing."""
     missing = [
-        set(proven(stall_detector.machine.starting(StallDetector(limits=each), "stall_detector")).missing)
+        set(must_hold(stall_detector.machine.starting(StallDetector(limits=each), "stall_detector")).missing)
         for each in BOTH
     ]
     assert missing[0] & missing[1] == set()
@@ -330,7 +330,7 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mistake_in_the_ladder_breaks_a_property(name: str) -> None:
     """A row that is lost, or is another one, is found."""
-    is_found(MUTANTS[name])
+    must_be_found(MUTANTS[name])
 
 
 @pytest.mark.no_cover

@@ -6,16 +6,26 @@ from typing import Any, Final
 import pytest
 
 from aggregate_hand import Hand
-from declared import Mutants, instead, is_found, proven
+from declared import Mutants, instead, must_be_found, must_hold
 from fleet_worker import BRIEF, exit_with, following, next_task, prompt_of, start, states
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
 from lifefold.core.fleet.system import plan as plans
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, question, steering
+from lifefold.core.fleet.worker import (
+    assignment,
+    desired_state,
+    mailbox,
+    output,
+    question,
+    quota,
+    steering,
+    usage_meter,
+)
 from lifefold.core.fleet.worker.prompt import steered
 from lifefold.core.fleet.worker.question_model import QuestionAsked
 from lifefold.core.fleet.worker.steering import MessagePosted, State, Steering, SteeringOpened, machine
 from lifefold.core.kernel import STAY, Aggregate, PropertyKind, Record, Step, replace, row
 from lifefold.core.lifecycles import session, session_profiles, task
+from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.effects import CancelSession, FollowOutput, SteerSession
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.targets.bounded import few_letters, few_posted
@@ -54,7 +64,7 @@ def end(of: Hand, outcome: session.Success | session.Error, messages: int) -> Ha
 
 def test_steering_has_all_its_properties_and_uses_every_row() -> None:
     """In all of its states, with every guard used both ways."""
-    assert proven(machine, BOUNDS).missing == ()
+    assert must_hold(machine, BOUNDS).missing == ()
 
 
 @pytest.mark.parametrize("urgent", [False, True])
@@ -140,7 +150,7 @@ def test_a_question_is_refused_while_an_urgent_message_ends_the_turn_of_its_sess
     of = send(running(**{question.REF: question.Questions()}), "look", urgent=True)
     assert (states(of), of.state(question.REF)) == (("Running", "Working"), "Closed")
     assert question.refused_ask(of.record(question.REF), ASKED).startswith("nothing can be asked now")
-    of.refuse(question.REF, ASKED)
+    of.must_refuse(question.REF, ASKED)
     tell_taken(of, 1).give(question.REF, ASKED)
     assert (states(of), of.state(question.REF)) == (("Running", "Working"), "Waiting")
 
@@ -193,7 +203,7 @@ def test_another_prompt_has_the_messages_and_says_what_became_of_the_turn() -> N
 def test_a_small_mailbox_has_all_its_properties() -> None:
     """Also where a running session takes its messages one by one."""
     small = mailbox.machine.without_properties("a mailbox is full")
-    proven(small, Bounds(within={"mailbox": few_letters}, compared=0))
+    must_hold(small, Bounds(within={"mailbox": few_letters}, compared=0))
 
 
 def test_the_properties_of_a_worker_hold_on_the_way_of_a_message() -> None:
@@ -271,7 +281,7 @@ MUTANTS: Mutants = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mistake_of_the_machine_is_found(name: str) -> None:
-    is_found(MUTANTS[name], BOUNDS)
+    must_be_found(MUTANTS[name], BOUNDS)
 
 
 LOST: Final = {
@@ -305,6 +315,42 @@ def test_an_urgent_message_that_a_completed_session_has_not_taken_begins_another
     assert "go on" in prompt_of(of).lower()
     end(start(of), session.Success(), 0)
     assert (of.state("assignment"), of.state("mailbox")) == ("Verifying", "Empty")
+
+
+def finished_with_an_urgent_message(cost_microusd: int, *, rests: bool = False) -> Hand:
+    """Return a worker whose session has completed without an urgent message that came late.
+
+    The claim may cost ten micro-dollars. The account of the agent may rest meanwhile.
+    """
+    of = steerable(**{usage_meter.REF: usage_meter.UsageMeter()}, **({quota.REF: quota.Quota()} if rests else {}))
+    of.hear("board", "assignment", assignment.Assigned(replace(BRIEF, share=Amounts(microusd=10))))
+    start(of.report("assignment", "CheckOutWork", assignment.CheckedOut()))
+    send(of, "look", urgent=True)
+    if rests:
+        of.hear("board", quota.REF, quota.AccountRests())
+    exited = session.SessionExited(session.Success(), usage=session.Usage(cost_microusd=cost_microusd))
+    return of.report("session", "RunSession", exited)
+
+
+def test_finished_work_is_verified_without_its_urgent_message_if_the_budget_is_used_up() -> None:
+    """No other session of the claim may begin, and a dropped task is restarted. The next prompt has the message."""
+    of = finished_with_an_urgent_message(10)
+    assert states(of) == ("SessionComplete", "Verifying")
+    assert of.told() == [("board", "task:T1", task.Completed(2))]
+    assert (of.record("mailbox").messages, of.record("mailbox").taken) == (("look",), 0)
+    assert all(each.holds(of.aggregate) for each in steering.OF_WORKERS)
+
+
+def test_finished_work_is_verified_without_its_urgent_message_if_the_account_rests() -> None:
+    of = finished_with_an_urgent_message(0, rests=True)
+    assert (states(of), of.record("mailbox").messages) == (("SessionComplete", "Verifying"), ("look",))
+    assert all(each.holds(of.aggregate) for each in steering.OF_WORKERS)
+
+
+def test_a_session_with_an_urgent_message_begins_if_something_of_the_budget_is_left() -> None:
+    of = finished_with_an_urgent_message(9)
+    assert states(of) == ("Spawning", "Working")
+    assert prompt_of(of).endswith("You have messages:\n- look")
 
 
 @pytest.mark.parametrize(

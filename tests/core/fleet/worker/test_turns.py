@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from aggregate_hand import Hand
-from declared import Mutants, is_found, proven, rebuilt
+from declared import Mutants, must_be_found, must_hold, rebuilt
 from fleet_worker import BRIEF, exit_with, following, start
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, output, quota, stall_detector, turns
@@ -60,7 +60,7 @@ def passed(of: Hand) -> list[str]:
 
 def test_the_profile_has_all_its_properties_and_uses_every_row() -> None:
     """In all of its states, with every guard used both ways."""
-    assert proven(turns.in_fleet).missing == ()
+    assert must_hold(turns.in_fleet).missing == ()
 
 
 def test_a_task_goes_through_the_phases_of_the_document() -> None:
@@ -304,7 +304,7 @@ MUTANTS: Final[Mutants] = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mistake_in_the_following_turn_breaks_a_property(name: str) -> None:
     """A row that is lost, or is another one, is found."""
-    is_found(MUTANTS[name])
+    must_be_found(MUTANTS[name])
 
 
 RULES: Final = (

@@ -219,8 +219,8 @@ def test_a_stop_during_a_merge_waits_for_its_outcome(outcome: str) -> None:
 def test_a_stop_is_for_good() -> None:
     """Neither a resumption nor another stop does anything, and a crash brings nothing back."""
     of = running().give("desired_state", desired_state.StopWanted("enough")).confirm("session", "RunSession")
-    assert of.refuse("desired_state", desired_state.RunWanted()).kind == "illegal"
-    assert of.refuse("desired_state", desired_state.StopWanted()).kind == "illegal"
+    assert of.must_refuse("desired_state", desired_state.RunWanted()).kind == "illegal"
+    assert of.must_refuse("desired_state", desired_state.StopWanted()).kind == "illegal"
     assert of.crash().effects() == []
     assert of.state("session") == "Stopped"
 

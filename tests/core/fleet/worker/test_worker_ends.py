@@ -109,7 +109,7 @@ def test_a_stop_or_a_kill_overrides_a_drain(event: desired_state.StopWanted | de
     """And nothing but a stop does: it is neither paused nor resumed."""
     of = running().give("desired_state", DRAIN)
     for other in (desired_state.PauseWanted("lunch"), desired_state.ResumeWanted(), DRAIN):
-        of.refuse("desired_state", other)
+        of.must_refuse("desired_state", other)
     of.give("desired_state", event)
     assert (states(of), of.record("desired_state").reason) == (("Stopped", "Idle"), "now")
     assert not of.record("desired_state").drains
@@ -130,7 +130,7 @@ def test_a_worker_stopping_with_grace_can_be_killed_once() -> None:
         .give("desired_state", desired_state.KillWanted("now"))
     )
     assert of.effects() == [ForceStopSession()]
-    of.refuse("desired_state", desired_state.KillWanted("again"))
+    of.must_refuse("desired_state", desired_state.KillWanted("again"))
     record = of.record("desired_state")
     assert not any(
         isinstance(desired_state.machine.step(record, each.examples()[0]), Step)

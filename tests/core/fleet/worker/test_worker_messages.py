@@ -92,7 +92,7 @@ def test_a_stopped_workers_mailbox_is_closed_and_senders_are_told() -> None:
     of = running().give("mailbox", mailbox.OperatorMessageArrived("by the way", urgent=False))
     of.give("desired_state", desired_state.StopWanted("enough"))
     assert (of.state("mailbox"), of.record("mailbox").messages) == ("Closed", ("by the way",))
-    assert of.refuse("mailbox", mailbox.OperatorMessageArrived("hello?")).kind == "illegal"
+    assert of.must_refuse("mailbox", mailbox.OperatorMessageArrived("hello?")).kind == "illegal"
 
 
 def test_the_status_tells_messages_that_wait_from_those_of_a_stopped_agent() -> None:
@@ -185,5 +185,6 @@ def test_no_accepted_message_is_missing_from_the_prompt_of_the_session_that_succ
     driver = Driver(plan, script, people=people)
     for number, (at_ms, urgent) in enumerate(messages):
         driver.post("worker/ann", "mailbox", mailbox.OperatorMessageArrived(f"message {number}", urgent), at_ms)
-    driver.watch = MessageWatch()
+    driver.watch = watch = MessageWatch()
     driver.run()
+    assert watch.followed > 0

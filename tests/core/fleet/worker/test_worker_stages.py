@@ -143,7 +143,7 @@ def test_a_pause_interrupts_the_session_and_lasts_until_an_operator_ends_it() ->
     exit_with(of, session.Error("cancelled"))
     assert (states(of), of.record("session").total_errors) == (("BuildingPrompt", "Working"), 0)
     assert shutdown.quiet(of.aggregate)
-    assert of.refuse("desired_state", desired_state.RunWanted()).kind == "illegal"
+    assert of.must_refuse("desired_state", desired_state.RunWanted()).kind == "illegal"
     assert of.give("desired_state", desired_state.ResumeWanted()).begun() == ["RunSession"]
 
 
@@ -156,7 +156,7 @@ def test_a_held_worker_can_be_paused_and_then_waits_for_an_operator() -> None:
     )
     of.report("session", "PrepareWorktree", session.WorktreeReady())
     assert (states(of), of.told()) == (("BuildingPrompt", "Idle"), [])
-    assert of.refuse("desired_state", desired_state.RunWanted()).kind == "illegal"
+    assert of.must_refuse("desired_state", desired_state.RunWanted()).kind == "illegal"
     assert of.give("desired_state", desired_state.ResumeWanted()).told() == [
         ("board", "worker_slot:ann", worker_slot.WorkWanted())
     ]
@@ -178,7 +178,7 @@ def test_a_resting_worker_can_be_stopped(rest: type[desired_state.PauseWanted]) 
     of = preparing().give("desired_state", rest()).give("desired_state", desired_state.StopWanted("enough"))
     assert (of.state("session"), of.state("assignment")) == ("Stopped", "Idle")
     for again in (desired_state.ResumeWanted(), desired_state.RunWanted(), desired_state.PauseWanted()):
-        assert of.refuse("desired_state", again).kind == "illegal"
+        assert of.must_refuse("desired_state", again).kind == "illegal"
 
 
 def test_a_pause_of_a_session_that_is_being_interrupted_interrupts_it_once() -> None:

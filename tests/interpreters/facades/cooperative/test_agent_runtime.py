@@ -249,6 +249,7 @@ def test_leaving_a_section_of_work_that_is_over_is_no_error() -> None:
         agent.ready()
     with agent.non_preemptible():
         agent.retire("enough")
+    assert agent.is_retired
 
 
 def test_an_agent_that_never_asks_is_signalled_and_failed_as_time_goes_on() -> None:

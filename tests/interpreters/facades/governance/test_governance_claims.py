@@ -70,7 +70,7 @@ def test_a_transition_id_belongs_to_its_entity() -> None:
     governance = Governance()
     governance.transition_task(Task("1"), "claimed", transition_id="x")
     governance.transition_task(Task("2"), "claimed", transition_id="x")
-    governance.transition_agent(AgentSession("1"), "working", transition_id="x")
+    assert governance.transition_agent(AgentSession("1"), "working", transition_id="x").to_status == "working"
 
 
 # Claims

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.interpreters.fleet_file import format_duration, format_size, parse_duration_ms, parse_size_bytes
-from lifefold.interpreters.fleet_file.units import LARGEST_BYTES, LONGEST_MS
+from lifefold.interpreters.units import LARGEST_BYTES, LONGEST_MS
 
 
 @pytest.mark.parametrize(

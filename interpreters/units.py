@@ -1,4 +1,4 @@
-"""Durations and sizes of a fleet file: texts of numbers with units."""
+"""Durations and sizes as operators write them: texts of numbers with units."""
 
 import re
 

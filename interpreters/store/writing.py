@@ -1,0 +1,99 @@
+"""The transactions of a writer on an open log: a batch with its links, operator commands, and a new epoch."""
+
+import sqlite3
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from lifefold.interpreters.store.chain import Anchor, linked
+from lifefold.interpreters.store.errors import damaged, fault_of_disk, unreliable
+from lifefold.interpreters.store.keeping import keep
+from lifefold.interpreters.store.meta import anchor_of, epoch_of
+from lifefold.interpreters.store.place import WAL, beside
+from lifefold.interpreters.store.protocol import Batch, Entry, Fenced, VersionConflict
+from lifefold.interpreters.store.wal import write_again
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Generator[sqlite3.Connection]:
+    """Write what the block writes in one transaction, or nothing of it after an error."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # SQLite ends it by itself in some cases, such as a full disk
+            connection.execute("ROLLBACK")
+        raise
+
+
+def write(path: Path, connection: sqlite3.Connection, batch: Batch, epoch: int, anchor: Anchor) -> Anchor:
+    """Write the parts of a batch within a transaction of the writer of ``epoch``; return the newest anchor.
+
+    ``anchor`` is the one that the writer knows. Raises ``Fenced``, ``VersionConflict``, ``Damaged``.
+    """
+    newest_epoch = epoch_of(path, connection)
+    if newest_epoch != epoch:
+        message = f"{path}: another runner (epoch {newest_epoch}) has taken over from this one (epoch {epoch})"
+        raise Fenced(message)
+    if batch.entries or batch.snapshot is not None:
+        anchor = _verified_anchor(path, connection)
+    if batch.snapshot is not None:
+        keep(connection, anchor, batch.snapshot)
+    if batch.entries:
+        _check_versions(connection, batch.entries)
+        written = list(linked(anchor, batch.entries))
+        connection.executemany(
+            "INSERT INTO entries (stream, version, at_ms, key, envelope, outcome, rules, link)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, e.rules, link) for e, link in written],
+        )
+        anchor = Anchor(anchor.entries + len(written), written[-1][1])
+        newest = f"{anchor.entries} {anchor.link.hex()}"
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'anchor'", (newest,))
+    connection.executemany(
+        "INSERT INTO performed VALUES (?, ?) ON CONFLICT DO UPDATE SET version = excluded.version",
+        batch.performed.items(),
+    )
+    connection.executemany("UPDATE posts SET answer = ? WHERE id = ?", [(a, i) for i, a in batch.answers.items()])
+    return anchor
+
+
+def _verified_anchor(path: Path, connection: sqlite3.Connection) -> Anchor:
+    """Return the anchor, and verify that it names the newest entry."""
+    anchor = anchor_of(path, connection)
+    newest = connection.execute("SELECT position, link FROM entries ORDER BY position DESC LIMIT 1").fetchone()
+    if Anchor(*(newest or ())) != anchor:
+        raise damaged(path, "another program has changed its entries while it was written")
+    return anchor
+
+
+def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+    last: dict[str, int] = {}
+    for entry in entries:
+        if entry.stream not in last:
+            query = "SELECT COALESCE(MAX(version), 0) FROM entries WHERE stream = ?"
+            last[entry.stream] = connection.execute(query, (entry.stream,)).fetchone()[0]
+        if entry.version != last[entry.stream] + 1:
+            message = f"{entry.stream}: version {entry.version} does not follow {last[entry.stream]}"
+            raise VersionConflict(message)
+        last[entry.stream] = entry.version
+
+
+def submit(connection: sqlite3.Connection, commands: Sequence[tuple[str, bytes]]) -> list[int]:
+    """Store operator commands, each a stream and an envelope; return their numbers."""
+    statement = "INSERT INTO posts (stream, envelope) VALUES (?, ?)"
+    with transaction(connection):
+        return [int(connection.execute(statement, each).lastrowid or 0) for each in commands]
+
+
+def next_epoch(path: Path, connection: sqlite3.Connection) -> int:
+    """Begin a new epoch, after all that the log has is durable; return it."""
+    with transaction(connection):
+        try:
+            write_again(beside(path, WAL))
+        except OSError as error:
+            raise fault_of_disk(path, error) or unreliable(path, error) from error
+        epoch_of(path, connection)
+        connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
+        return epoch_of(path, connection)
