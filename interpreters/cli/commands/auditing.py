@@ -138,6 +138,8 @@ def _lines(found: Audit) -> Iterator[str]:
         return
     more = f"; {found.foreign:,} of other rules are only folded" if found.foreign else ""
     yield f"  rules       the present ones decide the same on {found.decided:,} entries{more}"
+    if found.past is not None:
+        yield f"  past        {_place(found.past)}, which other rules decided, would not be allowed: {found.past.why}"
 
 
 def _of_chain(found: Audit) -> Iterator[str]:
@@ -169,6 +171,9 @@ def _allowed(found: Audit) -> str:
 def _verdict(fault: Fault | None) -> str:
     if fault is None:
         return "not allowed: a certificate is not of these rules"
+    return plain(f"not allowed: {_place(fault)}: {fault.why}".encode())
+
+
+def _place(fault: Fault) -> str:
     place = f"entry {fault.seq}" if fault.seq else "the log"
-    of = f" ({fault.stream}, version {fault.version})" if fault.stream else ""
-    return plain(f"not allowed: {place}{of}: {fault.why}".encode())
+    return f"{place} ({fault.stream}, version {fault.version})" if fault.stream else place
