@@ -1,12 +1,11 @@
 """``--itf`` of ``check`` and ``simulate``: traces of broken properties, which ``itf-py`` reads back."""
 
-import json
 from pathlib import Path
 from typing import Any
 
-import itf_py
 import pytest
 
+from itf_reader import trace_in, value_of
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.itf_files import world_of
 from lifefold.interpreters.report.itf import value
@@ -64,7 +63,7 @@ def tap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def read(path: str) -> Any:
     """Return a trace as ``itf-py`` reads it."""
-    return itf_py.trace_from_json(json.loads(Path(path).read_text()))
+    return trace_in(Path(path).read_text())
 
 
 def test_a_check_writes_each_broken_property_as_a_trace(tap: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,6 +114,6 @@ def test_a_search_of_a_system_begins_with_its_opening() -> None:
 def test_every_value_has_a_form_that_is_read_back() -> None:
     """Large numbers exactly, None as the empty tuple, a float as a text."""
     given = {"many": 2**60, "few": 3, "yes": True, "none": None, "half": 0.5, "set": frozenset({2, 1}), "list": ("a",)}
-    found = itf_py.value_from_json(value(given))
+    found = value_of(value(given))
     assert (found["many"], found["few"], found["yes"], found["none"]) == (2**60, 3, True, ())
     assert (found["half"].value, found["set"], list(found["list"])) == ("0.5", frozenset({1, 2}), ["a"])
