@@ -16,8 +16,9 @@ from fleet_log import FleetLog
 from lifefold.core.fleet import TaskPlan
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Batch, SqliteStore
-from lobby import ALLOWED, RUN, Pushed, written
+from lobby import ALLOWED, RUN, Pushed, system, written
 
 OWN = "lobby:system"
 
@@ -25,7 +26,7 @@ OWN = "lobby:system"
 @pytest.fixture
 def door(tmp_path: Path) -> Path:
     """Return the log of the usual run, whose sixth entry breaks a property."""
-    return written(tmp_path / "door.db")
+    return written(tmp_path / "door.db", rules=rules_version(system))
 
 
 @pytest.fixture
@@ -44,6 +45,20 @@ def test_replay_shows_the_entities_and_the_entries_around(door: Path, capsys: py
     assert "this entry: lobby door: Turned; Open → Locked" in said
     assert "the next:   lobby door: Turned; Locked → Closed, 1s later" in said
     assert said.splitlines()[5].split() == ["lobby", "door", "Locked", "0s", "-", "turns", "1"]
+
+
+def test_replay_shows_what_is_not_usual_in_a_record_and_cuts_long_values(
+    fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line for each entity fits a page: no usual values, no names of types, and the beginning of a long text."""
+    assert main(["replay", str(fleet)]) == 0
+    said = capsys.readouterr().out
+    (session,) = (line for line in said.splitlines() if line.split()[:2] == ["worker/ann", "session"])
+    assert "name 'ann'" in session
+    assert "Limits(" not in said
+    (task,) = (line for line in said.splitlines() if "task:T1" in line and line.startswith("board"))
+    assert len(task) < 300
+    assert "RetryPolicy(" not in task
 
 
 def test_replay_of_a_fleet_has_messages_in_flight_and_is_json_too(
@@ -246,7 +261,8 @@ def test_check_searches_from_the_state_of_a_log(tmp_path: Path, capsys: pytest.C
 
 def test_the_log_of_an_example_is_read_by_its_own_system(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A fleet with an added state is replayed, verified and told by the system of the example."""
-    path, ledger = tmp_path / "paced.db", Ledger(paced.resting)
+    path = tmp_path / "paced.db"
+    ledger = Ledger(paced.resting, rules=rules_version(paced.resting))
     decisions = [ledger.decide(name, envelope) for name, envelope in paced.fleet[1]]
     entries = [each.entry for each in decisions if isinstance(each, Decision)]
     with SqliteStore.create(path, {}) as store:

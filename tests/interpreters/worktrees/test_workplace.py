@@ -17,8 +17,8 @@ from git_faults import Cut, Faults
 from git_sandbox import GitScene, attempt, commit, git, names, new_repository, write
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.worktrees import index_lock, target_branch
-from lifefold.interpreters.worktrees.errors import InTheWayError, LockedError, MergeConflict, WorkplaceError
-from lifefold.interpreters.worktrees.git import Git
+from lifefold.interpreters.worktrees.errors import GitError, InTheWayError, LockedError, MergeConflict, WorkplaceError
+from lifefold.interpreters.worktrees.git import Git, Way
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
@@ -932,6 +932,15 @@ async def test_a_lock_of_the_users_is_told_from_a_fault_of_the_work(scene: GitSc
         await Git(scene.place()).commit_all("in vain")
     assert isinstance(raised.value, InTheWayError)
     assert await scene.merge("a", "T1", 1, "do")
+
+
+@pytest.mark.parametrize(("number", "passes"), [(9, True), (15, True), (11, False)])
+async def test_a_git_that_was_ended_from_outside_is_told_from_a_fault_of_the_work(number: int, passes: bool) -> None:  # noqa: FBT001
+    """Such as by the kernel for want of memory. A git that has crashed by itself would crash again."""
+    with pytest.raises(GitError, match=f"it was ended by signal {number}") as raised:
+        await Git(Path.cwd()).run("rev-parse", "HEAD", way=Way(within=("sh", "-c", f"kill -{number} $$")))
+    assert raised.value.was_killed
+    assert isinstance(raised.value, InTheWayError) is passes
 
 
 async def test_a_user_on_another_branch_is_left_alone(scene: GitScene) -> None:
