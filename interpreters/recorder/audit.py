@@ -7,7 +7,8 @@ Four questions are asked, in this order. The first answer that is no ends the au
 3. Do the present rules decide the same again? Entries of other rules are folded only, and counted.
 4. Did every property hold after every entry of these rules? Invariants, ``always`` and ``always_step`` of machines,
    aggregates and the system are judged, as in a simulation. A liveness property says nothing about a run that has not
-   ended. What other rules decided is judged by a program that has them: their properties may have been others.
+   ended. What other rules decided is no fault, because their properties may have been others. The first entry of
+   theirs that these would not allow is named all the same (``Audit.past``).
 
 The entries of the opening, which are the first of their streams, are judged when all of them are there. A system of
 many entities is judged as a whole at intervals, and near each transition between them (see ``property_monitor``). A
@@ -59,6 +60,8 @@ class Audit(msgspec.Struct, frozen=True):
     foreign: int = 0
     judged: int = 0
     fault: Fault | None = None
+    past: Fault | None = None
+    """The first entry of other rules after which a property of the present ones does not hold."""
 
     @property
     def is_allowed(self) -> bool:
@@ -74,17 +77,23 @@ def audit(system: System, chain: Chain, beside: Anchor | None = None, rules: str
     """
     entries = [entry for entry, _ in chain.rows]
     foreign = sum(bool(rules) and each.rules != rules and each.stream != ENGINE for each in entries)
-    newest = chain.rows[-1][1].hex() if chain.rows else ""
-    found = Audit(len(entries), newest, compared=beside is not None, foreign=foreign)
-    fault = of_chain(chain) or (None if beside is None else of_anchor(chain, beside))
-    if fault is not None:
-        return msgspec.structs.replace(found, fault=fault)
+    found = msgspec.structs.replace(audit_chain(chain, beside), foreign=foreign)
+    if found.fault is not None:
+        return found
     ran = _Run(system, entries, rules)
     fault = ran.fault()
     if fault is not None:
         return msgspec.structs.replace(found, judged=ran.judged, fault=fault)
     fault, decided = _decided_again(system, entries, rules)
-    return msgspec.structs.replace(found, judged=ran.judged, decided=decided, fault=fault)
+    past = _Run(system, entries, "").fault() if foreign and fault is None else None
+    return msgspec.structs.replace(found, judged=ran.judged, decided=decided, fault=fault, past=past)
+
+
+def audit_chain(chain: Chain, beside: Anchor | None = None) -> Audit:
+    """Answer the first question alone: whether the log is as it was written. No entry is folded."""
+    fault = of_chain(chain) or (None if beside is None else of_anchor(chain, beside))
+    newest = chain.rows[-1][1].hex() if chain.rows else ""
+    return Audit(len(chain.rows), newest, compared=beside is not None, fault=fault)
 
 
 def of_chain(chain: Chain) -> Fault | None:

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks import event_path
 
-FUNCTIONS: Final = 89
-FILES: Final = 30
+FUNCTIONS: Final = 86
+FILES: Final = 28
 
 
 @pytest.fixture(scope="module")

@@ -50,14 +50,6 @@ agent = session_profiles.supervised.starting(session_profiles.SupervisedSession(
 _URGENT: Final = session.UrgentMessage()
 
 
-_LETS_GO_ON: Final = (
-    *(assignment.CheckedOut, assignment.CheckoutFailed, assignment.WorkFailed, assignment.SessionDied),
-    *(assignment.Inspected, assignment.Rejected, assignment.Parked, assignment.ParkingFailed, assignment.Merged),
-    *(assignment.Conflicted, assignment.Dropped, assignment.Recalled, ActivityEnded),
-)
-"""With these events of its assignment a worker holds no work or can begin it, or nothing of the last step is left."""
-
-
 def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Serve a session that waits for its prompt: ask for work, write the prompt, or report that it failed."""
     if isinstance(transition.event, assignment.CheckoutFailed):
@@ -92,6 +84,12 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("assignment", assignment.Prompted())
         if box.messages:
             yield Dispatch("mailbox", mailbox.MessagesTaken())
+
+
+@rule(on=assignment.machine, event=ActivityEnded)
+def go_on_alone(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Go on when nothing is left of the last step of the assignment."""
+    yield from go_on(worker, transition)
 
 
 def _is_ending(worker: Aggregate) -> bool:
@@ -340,7 +338,8 @@ aggregate = AggregateType(
         report,
         usage.clear_meter,
         next_round,
-        rule(on=assignment.machine, event=_LETS_GO_ON)(go_on),
+        rule(on=assignment.machine, enters=(assignment.State.IDLE, assignment.State.WORKING))(go_on),
+        go_on_alone,
         *(
             rule(on=each)(go_on)
             for each in (

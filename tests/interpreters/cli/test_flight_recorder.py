@@ -1,8 +1,10 @@
 """The flight recorder on the command line: replay, verify, fork, diff, log and check, of fleets and own systems."""
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -79,6 +81,31 @@ def test_verify_allows_a_sound_run(fleet: Path, capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out
     assert said.endswith("this run was allowed\n")
     assert "anchor      the one outside of the log fits" in said
+
+
+def test_the_chain_alone_needs_no_system(door: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that breaks a property is as it was written; a changed entry is found all the same."""
+    assert main(["verify", str(door), "--chain"]) == 0
+    said = capsys.readouterr().out
+    assert said.endswith("the log is as it was written\n")
+    assert "properties" not in said
+    with closing(sqlite3.connect(door)) as connection:
+        connection.execute("UPDATE entries SET at_ms = at_ms + 1 WHERE position = 3")
+        connection.commit()
+    assert main(["verify", "--db", str(door), "--chain"]) == 1
+    assert "not allowed: entry 3 (lobby, version 3)" in capsys.readouterr().out
+    assert main(["verify", str(door), "--chain", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["intact"], found["fault"]["kind"], found["fault"]["seq"]) == (False, "chain", 3)
+    assert main(["verify", str(door), "--chain", "--certificate", "x"]) == 2
+    assert "a chain needs no rules" in capsys.readouterr().err
+
+
+def test_the_chain_alone_is_compared_with_the_anchor(door: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An anchor that cannot be read is a fault, as in the whole audit."""
+    door.with_name(f"{door.name}.anchor").write_text("nonsense")
+    assert main(["verify", str(door), "--chain"]) == 1
+    assert "not allowed: the log: " in capsys.readouterr().out
 
 
 def test_verify_names_the_first_entry_that_was_not_allowed(door: Path, capsys: pytest.CaptureFixture[str]) -> None:
