@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +25,6 @@ OWN = "lobby:system"
 def door(tmp_path: Path) -> Path:
     """Return the log of a system of one's own."""
     return written(tmp_path / "door.db", ALLOWED)
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Generator[Sandbox]:
-    """A place for a run with real processes."""
-    made = Sandbox(tmp_path)
-    yield made
-    made.kill_all()
 
 
 @pytest.fixture

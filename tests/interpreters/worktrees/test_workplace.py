@@ -576,7 +576,7 @@ async def test_an_agents_own_commits_are_merged_with_its_uncommitted_changes(sce
 
 @pytest.mark.parametrize("switch", [("--detach",), ("-b", "own")], ids=["detached", "other-branch"])
 async def test_an_agent_may_leave_its_branch(scene: GitScene, switch: tuple[str, ...]) -> None:
-    """What its folder holds is merged, since that was verified; what it left on its branch is salvage."""
+    """The contents of its folder are merged, since they were verified. The rest of its branch is salvage."""
     await scene.workplace.check_out("a", "T1", 1)
     left = commit(scene.place(), left="l")
     git(scene.place(), "checkout", "--quiet", *switch, "main")
@@ -846,7 +846,7 @@ async def test_what_is_written_after_the_merge_does_not_undo_or_repeat_it(scene:
 
 
 async def test_a_worktree_that_was_taken_away_is_no_empty_result(scene: GitScene) -> None:
-    """What was verified is gone: that is an error, not a task on which nothing was to be done."""
+    """The verified work is gone: that is an error, not a task without changes."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
     _deleted(scene)
