@@ -16,16 +16,17 @@ from fleet_log import FleetLog
 from lifefold.core.fleet import TaskPlan
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Batch, SqliteStore
-from lobby import ALLOWED, RUN, Pushed, written
+from lobby import ALLOWED, RUN, Pushed, system, written
 
 OWN = "lobby:system"
 
 
 @pytest.fixture
 def door(tmp_path: Path) -> Path:
-    """Return the log of the usual run, whose sixth entry breaks a property."""
-    return written(tmp_path / "door.db")
+    """Return the log of the usual run under the present rules, whose sixth entry breaks a property."""
+    return written(tmp_path / "door.db", rules=rules_version(system))
 
 
 @pytest.fixture
@@ -246,7 +247,7 @@ def test_check_searches_from_the_state_of_a_log(tmp_path: Path, capsys: pytest.C
 
 def test_the_log_of_an_example_is_read_by_its_own_system(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A fleet with an added state is replayed, verified and told by the system of the example."""
-    path, ledger = tmp_path / "paced.db", Ledger(paced.resting)
+    path, ledger = tmp_path / "paced.db", Ledger(paced.resting, rules=rules_version(paced.resting))
     decisions = [ledger.decide(name, envelope) for name, envelope in paced.fleet[1]]
     entries = [each.entry for each in decisions if isinstance(each, Decision)]
     with SqliteStore.create(path, {}) as store:
