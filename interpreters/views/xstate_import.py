@@ -149,11 +149,7 @@ class _Module:
         every = dict.fromkeys(each.actions for each in self._read.arms if each.actions)
         effects = {name: self._names.of("effect", name, _pascal_if_needed(name)) for of in every for name in of}
         for name, known in effects.items():
-<<<<<<< HEAD
             self._used.update(("Effect", "Step"))
-=======
-            self._used.update({"Effect", "Step"})
->>>>>>> exports
             yield f"class {known}(Effect, frozen=True):"
             yield f"    {docstring(f'The action {name}: give it the fields that its handler needs.')}"
             yield from ("", "")
@@ -171,11 +167,7 @@ class _Module:
 
     def _during_parts(self) -> Iterator[str]:
         for each in self._read.activities.values():
-<<<<<<< HEAD
             self._used.update(("Activity", "does"))
-=======
-            self._used.update({"Activity", "does"})
->>>>>>> exports
             known = self._names.of("activity", each.source, _pascal_if_needed(each.source))
             made = self._names.of("factory", each.source, _snake(each.source))
             yield f"class {known}(Activity, frozen=True):"
