@@ -3,7 +3,7 @@
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
