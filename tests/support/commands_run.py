@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -19,16 +20,19 @@ LIFEFOLD: Final = (sys.executable, "-m", "lifefold.interpreters.cli")
 
 _CHANGES_ALWAYS: Final = "PYTEST_CURRENT_TEST"
 
+_LATE: Final = frozenset({"COLUMNS", "PATH", "XDG_STATE_HOME"})
+"""Variables that nothing reads while a program starts: a fork can have others than the process that it is forked of."""
+
 
 def run_command(folder: Path, *arguments: str, timeout_s: float, **env: str) -> "subprocess.CompletedProcess[str]":
     """Run a command in a folder; ``env`` is added to the environment.
 
     It is started as a program of its own if its environment is not the one that this process began with: that decides
-    on how a program starts.
+    on how a program starts. A few variables do not (``_LATE``).
     """
-    packet = json.dumps([str(folder), *arguments]).encode()
+    packet = _packet(folder, arguments, env)
     nursery = _nursery()
-    if env or not nursery.takes(packet):
+    if not env.keys() <= _LATE or not nursery.takes(packet):
         command, environment = [*LIFEFOLD, *arguments], {**os.environ, **env}
         return subprocess.run(
             command, check=False, capture_output=True, text=True, cwd=folder, env=environment, timeout=timeout_s
@@ -38,7 +42,7 @@ def run_command(folder: Path, *arguments: str, timeout_s: float, **env: str) -> 
 
 def start_command(folder: Path, *arguments: str) -> "Fork | subprocess.Popen[str]":
     """Start a command in a folder, as the leader of a process group of its own; all that it prints is in ``stdout``."""
-    packet = json.dumps([str(folder), *arguments]).encode()
+    packet = _packet(folder, arguments, {})
     if _nursery().takes(packet):
         return Fork(packet, arguments)
     return subprocess.Popen(
@@ -146,4 +150,11 @@ def _nursery() -> _Nursery:
 
 
 def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != _CHANGES_ALWAYS}
+    """Return what decides on how a program starts."""
+    return {name: value for name, value in os.environ.items() if name not in {_CHANGES_ALWAYS, *_LATE}}
+
+
+def _packet(folder: Path, arguments: tuple[str, ...], env: Mapping[str, str]) -> bytes:
+    """Return what a fork is told: its folder, its own variables (null for one that is not set), and the command."""
+    own = {name: env.get(name, os.environ.get(name)) for name in sorted(_LATE)}
+    return json.dumps([str(folder), own, *arguments]).encode()

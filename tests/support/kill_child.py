@@ -5,6 +5,7 @@ by SIGKILL at the k-th time that the point is reached. What became of it is said
 JSON object with how often each point was reached if it has finished. What lives need is loaded once, before any fork.
 """
 
+import gc
 import json
 import os
 import signal
@@ -17,6 +18,10 @@ import anyio.lowlevel
 
 from engine_harness import START_MS, VirtualClock
 from fleet_world import Fuse, World, live
+from lifefold.core.fleet import system
+from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.missing import wanted
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import SqliteStore
 
 
@@ -35,6 +40,10 @@ async def one_life(folder: Path, point: str, at: int) -> dict[str, int]:
 
 def main() -> None:
     """Fork for every line."""
+    Ledger(system)  # a process makes its codec once, reads the annotations of all rows once, and the rules' version
+    wanted(system)
+    rules_version(system)
+    gc.freeze()
     for backend in ("asyncio", "trio"):
         anyio.run(anyio.lowlevel.checkpoint, backend=backend)
     for line in sys.stdin:

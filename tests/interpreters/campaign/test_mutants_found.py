@@ -29,6 +29,7 @@ NOT_SEEN = {
     "listen": "worker and board agree that nothing is charged; tests/core/fleet/worker/test_conversation.py finds it",
     "mark_taken": "a message is in the next prompt again; tests/core/fleet/worker/test_steering.py finds it",
     "mark_taken_at_the_end": "the same",
+    "report_nothing_done": "each simulated session changes something; test_nothing_done_by_a_session.py finds it",
     "interrupt_at_a_limit": "a session may wait long at its limit; tests/core/fleet/worker/test_output.py finds it",
 }
 """Rules without which simulated fleets keep their properties."""
@@ -61,7 +62,7 @@ OF_ABORTS = frozenset({"spread", "abort_when_opened"})
 OF_SERVICES = frozenset({"close_down"})
 """Rules of a fleet that has services."""
 
-OF_ORPHANS = frozenset({"begin_inspection"})
+OF_ORPHANS = frozenset({"begin_inspection", "report_death", "report_rescue", "report_loss"})
 """Rules of what only a fleet has that verifies what dead sessions have left."""
 
 OF_ACCOUNTS = frozenset(

@@ -14,7 +14,7 @@ from back_ends import on_one_in_turn, on_trio
 from fleet_world import POINTS, World, must_be_sound
 from lifefold.interpreters.store import SqliteStore
 
-SAMPLES = {"asyncio": 6, "trio": 3}
+SAMPLES = {"asyncio": 4, "trio": 2}
 """At about how many of its occurrences a point is tried on each back end; ``test_crashes`` tries them all."""
 
 

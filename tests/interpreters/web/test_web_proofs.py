@@ -10,9 +10,9 @@ import pytest
 
 from lifefold.interpreters.certificates.certificate import read
 from lifefold.interpreters.web.machine_pages import machine_page
+from lifefold.interpreters.web.machine_structs import Proven
 from lifefold.interpreters.web.proofs import Crashed, all_proofs, is_of_this_code, proofs_of
 from lifefold.interpreters.web.rendering import html
-from lifefold.interpreters.web.structs import Proven
 from web_desk import Served, served
 
 CERTIFICATES = Path(__file__).parents[3] / "docs" / "certificates"

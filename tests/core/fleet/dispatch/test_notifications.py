@@ -1,4 +1,4 @@
-"""The board announces what waits for people and what has happened: once, to those that listen, by no chance."""
+"""The board announces waiting decisions and occurrences to its notifiers, each exactly once."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -219,6 +219,7 @@ def test_a_closed_task_that_was_not_announced_breaks_the_property() -> None:
     assert not notifications.closed_tasks_are_announced(forgotten(of))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("rule", "where"),
     [
