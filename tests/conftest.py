@@ -1,7 +1,7 @@
 """What every test run has in common.
 
-Properties are tried with few examples here, and with many in a campaign (`make campaigns`), where also those tests run
-that are marked as such: the longer form of one that runs always. Each test is measured (`slow_tests`).
+Properties are tried with few examples here, and with many in a campaign (`make campaigns`). A campaign also runs the
+tests with its mark, which are longer forms of other tests. Each test is measured (`slow_tests`).
 """
 
 import atexit

@@ -64,8 +64,6 @@ NUDGE: Final = "Your turn was interrupted, because nothing was heard of you for 
 LOOKING: Final = ("plan", "read-only")
 """The modes in which known agents change nothing: opencode, Gemini and Claude Code, Codex."""
 
-PROTOCOL_ERRORS: Final = (RequestError, ConnectionError, TimeoutError)
-
 
 class SessionFailed(Exception):
     """The session cannot go on; ``outcome`` is None if the words of the message decide."""

@@ -18,7 +18,7 @@ from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.commands import planning
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.fitting import terminal_width, wrapped
-from lifefold.interpreters.cli.wording import age
+from lifefold.interpreters.cli.wording import age, in_shell
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
 from lifefold.interpreters.fleet_file import Agent, Fleet, place_of
 from lifefold.interpreters.fleet_file.budget import KEYS
@@ -155,7 +155,7 @@ def _of_task(fleet: Fleet, task: TaskPlan) -> Iterator[str]:
     yield f"for {brief(enumerated(able, 'or'))}" if able else "for no agent, as trust stands now"
     if task.depends_on:
         yield f"after {enumerated(task.depends_on)}"
-    yield f"verified by {enumerated([shlex.join(each) for each in task.verify])}" if task.verify else "not verified"
+    yield f"verified by {enumerated([in_shell(each) for each in task.verify])}" if task.verify else "not verified"
     if task.files:
         yield f"alone at {enumerated(task.files)}"
     yield from _limits(task.caps, "it")

@@ -53,10 +53,14 @@ def _add_verify(commands: Commands) -> None:
     verify.add_argument(
         "--certificate", metavar="PATH", help="a certificate, or a folder of them, that must be of the present rules"
     )
+    verify.add_argument(
+        "--chain", action="store_true", help="only whether the log is as it was written; no system needs to be named"
+    )
     verify.add_argument("--json", action="store_true", help="print JSON")
     add_examples(
         verify,
         ("verify", "the log of the fleet of this folder"),
+        ("verify fleet.db --chain", "whether entries were changed, removed or moved, and nothing else"),
         ("verify fleet.db --anchor /mnt/backup/fleet.db.anchor", "with an anchor kept elsewhere"),
         ("verify door:system door.db --json", "a system of your own, for a program"),
     )

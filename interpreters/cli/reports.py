@@ -2,13 +2,17 @@
 
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from shutil import get_terminal_size
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+
+from lifefold.core.kernel import System
 from lifefold.interpreters.check import Progress
 from lifefold.interpreters.cli.wording import age
 from lifefold.interpreters.report.report import ReportBase
+from lifefold.interpreters.report.steps import Lengthen, machines_in, only_shown, stepwise
 
 WIDTH: Final = 80
 """The width of a line without a terminal."""
@@ -55,3 +59,19 @@ def tell(report: ReportBase, *, shows_unused: bool = False) -> None:
             text.highlight_regex(beginning, style)
         console.print(text, highlight=False)
     console.print(Text(lines[-1], "bold green" if report.ok else "bold red"))
+
+
+def page_of(report: ReportBase, system: System, lengthen: Lengthen = only_shown) -> dict[str, Any]:
+    """Return what the pages of ``lifefold serve`` show of a report, in types of JSON.
+
+    It has pictures of the machines of the system that move in its traces. Without the extra for pictures it has none.
+    """
+    from lifefold.interpreters.views.picture import LayoutMissingError, statechart, svg  # noqa: PLC0415 - as above
+
+    page = stepwise(report, lengthen)
+    machines = {machine.name: machine for of in system.aggregates.values() for machine in of.machines.values()}
+    pictures: dict[str, str] = {}
+    with suppress(LayoutMissingError):
+        pictures = {name: svg(statechart(machines[name])) for name in machines_in(page)}
+    found: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(page, pictures=pictures))
+    return found

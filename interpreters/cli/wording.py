@@ -4,7 +4,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -242,3 +242,17 @@ def this_command() -> str:
     if script.name == "lifefold":
         return shlex.quote(str(script.absolute()))
     return f"{shlex.quote(sys.executable)} -m lifefold.interpreters.cli"
+
+
+def in_shell(argv: Iterable[str]) -> str:
+    """Return a command as a shell takes it, in the quotes that are the easiest to read."""
+    return " ".join(map(_quoted, argv))
+
+
+def _quoted(text: str) -> str:
+    quoted = shlex.quote(text)
+    return f'"{text}"' if "'" in text and not _MEANT_BY_SHELLS.search(text) else quoted
+
+
+_MEANT_BY_SHELLS: Final = re.compile(r'["$`\\!]')
+"""The characters with a meaning inside double quotes."""

@@ -34,7 +34,6 @@ class Written(msgspec.Struct, frozen=True):
     fleet_file: Path
     files: tuple[Path, ...]
     repository: Path
-    made_repository: bool
     notes: tuple[str, ...]
 
 
@@ -86,7 +85,7 @@ def write_init(folder: Path) -> Written:
     notes = _notes_on(top) if top else _make_repository(folder, list(contents), others)
     notes += _ignore_compiled(top or folder)
     written = tuple(folder / name for name in contents)
-    return Written(folder / "fleet.toml", written, top or folder, top is None, tuple(notes))
+    return Written(folder / "fleet.toml", written, top or folder, tuple(notes))
 
 
 def _plain(folder: Path) -> Path:

@@ -25,6 +25,7 @@ from lifefold.core.kernel import (
     RequestedEffect,
     RunnerRecovered,
     System,
+    delivery,
     replace,
 )
 from lifefold.core.kernel.forgotten import ForgottenEffect
@@ -51,9 +52,6 @@ BATCH_LIMIT: Final = 1_000
 
 POLL_MS: Final = 100
 """The pause between two queries for operator commands."""
-
-_WITHOUT_RECORD: Final = (Tell, Begin, End, StartTimer, CancelTimer)
-"""Effects that are no work for a queue: they follow from the state, or a receiver accepts them."""
 
 Work = Callable[[], Coroutine[Any, Any, None]]
 
@@ -363,10 +361,7 @@ class Engine:
         return (queue is None or queue.is_idle) and all(name != aggregate for name, _, _ in self._owed)
 
     def _tell(self, sender: str, tell: Tell) -> None:
-        envelope = Envelope(
-            tell.entity, tell.event, self.clock.now_ms(), actor=sender, sender=sender, ordinal=tell.ordinal
-        )
-        self.report(tell.aggregate, envelope)
+        self.report(*delivery(sender, tell, self.clock.now_ms()))
 
     def _queue(self, aggregate: str) -> "EffectQueue":
         queue = self._queues.get(aggregate)

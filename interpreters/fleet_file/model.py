@@ -1,6 +1,5 @@
 """A fleet of a fleet file, with all defaults: the plan for the core, and the settings for the runner."""
 
-from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
@@ -115,7 +114,7 @@ class Fleet(msgspec.Struct, frozen=True):
     ``prices`` turn the tokens of agent programs into money. ``notify`` are the notifiers that tell people.
 
     ``meaning`` is the content of the file as JSON, the same for files with the same meaning. It has no environment
-    variables and no prices, and the options of interpreters only as digests. ``fingerprint`` is its digest.
+    variables and no prices, and the options of interpreters only as digests.
     """
 
     name: str
@@ -151,11 +150,6 @@ class Fleet(msgspec.Struct, frozen=True):
     def place_of(self, service: Service) -> Path:
         """Return the folder in which a service runs."""
         return service.directory or self.repository or self.source.parent
-
-    @property
-    def fingerprint(self) -> str:
-        """Return 32 hexadecimal digits, the same for files with the same meaning."""
-        return blake2b(self.meaning.encode(), digest_size=16).hexdigest()
 
     def named(self, name: str) -> Agent | Service | None:
         """Return the agent or service of a name; None for one that the file does not have, or no longer has."""

@@ -77,11 +77,9 @@ def audit(system: System, chain: Chain, beside: Anchor | None = None, rules: str
     """
     entries = [entry for entry, _ in chain.rows]
     foreign = sum(bool(rules) and each.rules != rules and each.stream != ENGINE for each in entries)
-    newest = chain.rows[-1][1].hex() if chain.rows else ""
-    found = Audit(len(entries), newest, compared=beside is not None, foreign=foreign)
-    fault = of_chain(chain) or (None if beside is None else of_anchor(chain, beside))
-    if fault is not None:
-        return msgspec.structs.replace(found, fault=fault)
+    found = msgspec.structs.replace(audit_chain(chain, beside), foreign=foreign)
+    if found.fault is not None:
+        return found
     ran = _Run(system, entries, rules)
     fault = ran.fault()
     if fault is not None:
@@ -89,6 +87,13 @@ def audit(system: System, chain: Chain, beside: Anchor | None = None, rules: str
     fault, decided = _decided_again(system, entries, rules)
     past = _Run(system, entries, "").fault() if foreign and fault is None else None
     return msgspec.structs.replace(found, judged=ran.judged, decided=decided, fault=fault, past=past)
+
+
+def audit_chain(chain: Chain, beside: Anchor | None = None) -> Audit:
+    """Answer the first question alone: whether the log is as it was written. No entry is folded."""
+    fault = of_chain(chain) or (None if beside is None else of_anchor(chain, beside))
+    newest = chain.rows[-1][1].hex() if chain.rows else ""
+    return Audit(len(chain.rows), newest, compared=beside is not None, fault=fault)
 
 
 def of_chain(chain: Chain) -> Fault | None:

@@ -4,7 +4,7 @@ A step has its input in words, the transitions that follow, their effects, and t
 messages that steps of the trace have sent are in flight: those of the time before the trace are not known here.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -90,7 +90,8 @@ class Told(msgspec.Struct, frozen=True):
 class TracedReport(msgspec.Struct, frozen=True):
     """A report: ``met`` is the size of the work, ``extent`` has its further facts with their names.
 
-    ``told`` are the findings without a trace, in the order of the report, and ``traced`` those with one.
+    ``told`` are the findings without a trace, in the order of the report, and ``traced`` those with one. ``pictures``
+    has the states of the machines that move in a trace as SVG, by name, if the command could draw them.
     """
 
     title: str
@@ -100,6 +101,7 @@ class TracedReport(msgspec.Struct, frozen=True):
     extent: tuple[tuple[str, str], ...]
     told: tuple[Told, ...]
     traced: tuple[TracedFinding, ...]
+    pictures: Mapping[str, str] = {}
 
 
 class Way(NamedTuple):
@@ -114,7 +116,11 @@ Lengthen = Callable[[Finding], Way | None]
 """Returns the way to a finding; None if its own trace is all there is."""
 
 
-def stepwise(report: ReportBase, lengthen: Lengthen = lambda _finding: None) -> TracedReport:
+def only_shown(_finding: Finding) -> None:
+    """Return that the trace of a finding is all there is."""
+
+
+def stepwise(report: ReportBase, lengthen: Lengthen = only_shown) -> TracedReport:
     """Return a report with each shown trace step by step."""
     title, told, traced = report.title, list[Told](), list[TracedFinding]()
     for finding in report.shown_findings():
@@ -165,7 +171,7 @@ def _step(
         "",
         name,
         tuple(map(_moved, reaction.transitions)),
-        tuple(f"{each.entity}: {_cut(repr(each.effect))}" for each in reaction.effects),
+        tuple(f"{placed(name, each.entity)}: {_cut(repr(each.effect))}" for each in reaction.effects),
         _in_flight(flying),
         "" if refused is None else _cut(refused.reason),
         repeats,
@@ -215,3 +221,9 @@ def _said(cause: Cause, envelope: Envelope) -> str:
         return f"from outside: {event!r}"
     source = {Cause.REPORT: f"{envelope.slot} reports", Cause.MESSAGE: f"{envelope.sender} tells"}
     return f"{source.get(cause, 'an operator gives')} {event!r}"
+
+
+def machines_in(report: TracedReport) -> tuple[str, ...]:
+    """Return the names of the machines that move in the traces of a report."""
+    steps = (step for finding in report.traced for step in finding.steps)
+    return tuple(dict.fromkeys(moved.machine for step in steps for moved in step.moved))

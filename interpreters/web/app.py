@@ -35,16 +35,19 @@ from lifefold.interpreters.web.log_page import download
 from lifefold.interpreters.web.openapi import (
     COMMANDS,
     DOWNLOAD,
+    DRAWING,
     EVENTS,
     FORK,
     KEY_CHARACTERS,
     KEY_HEADER,
     KEY_PATTERN,
     SQLITE,
+    SVG,
     description,
 )
 from lifefold.interpreters.web.pages import JSON_PATHS, PAGES, BadParameter, Page, choice, view
 from lifefold.interpreters.web.rendering import HERE, html
+from lifefold.interpreters.web.reports import drawing_of
 from lifefold.interpreters.web.shelf import Shelf
 from lifefold.interpreters.web.stream import events, parse
 from lifefold.interpreters.web.structs import Problem
@@ -82,6 +85,7 @@ def application(shelf: Shelf, token: Token, hosts: Collection[str]) -> ASGIApp:
     routes = [
         Route(DOWNLOAD, of.download),
         Route(FORK, of.fork),
+        Route(DRAWING, of.drawing),
         *sorted(pages, key=lambda route: -len(route.path)),
         Route(COMMANDS, of.give, methods=["POST"]),
         Route(EVENTS, of.events),
@@ -166,6 +170,12 @@ class _Application:
         path = await to_thread.run_sync(written, found.log.path, found.moment.seq, found.log.fleet)
         removed = BackgroundTask(shutil.rmtree, path.parent, ignore_errors=True)
         return FileResponse(path, media_type=SQLITE, filename=path.name, background=removed)
+
+    async def drawing(self, request: Request) -> Response:
+        """Return the picture of a machine that a report has."""
+        given = request.query_params
+        names = (request.path_params["name"], given.get("machine", ""), given.get("state", ""))
+        return Response(await to_thread.run_sync(drawing_of, self._shelf.reports, *names), media_type=SVG)
 
     async def openapi(self, _request: Request) -> Response:
         """Return the description for programs."""

@@ -6,8 +6,9 @@ from lifefold.core.kernel import Machine
 from lifefold.interpreters import views
 from lifefold.interpreters.explain.why.phrases import count
 from lifefold.interpreters.web.agent_page import UnknownName
+from lifefold.interpreters.web.machine_structs import Declared, MachineLine, MachinePage, MachinesPage, Proven, Row
 from lifefold.interpreters.web.proofs import Proof, declared, is_of_this_code, proofs_of
-from lifefold.interpreters.web.structs import Declared, MachineLine, MachinePage, MachinesPage, Proven, ReportLine, Row
+from lifefold.interpreters.web.report_structs import ReportLine
 
 
 def machines_page() -> MachinesPage:

@@ -24,9 +24,18 @@ COMMANDS: Final = "/fleets/{key}/commands"
 DOWNLOAD: Final = "/fleets/{key}/log.ndjson"
 FORK: Final = "/fleets/{key}/fork"
 EVENTS: Final = "/events"
+DRAWING: Final = "/reports/{name}/picture"
 
 SQLITE: Final = "application/vnd.sqlite3"
 """The type of a log."""
+
+SVG: Final = "image/svg+xml"
+"""The type of a picture."""
+
+_OF_DRAWING: Final = (
+    Parameter("machine", "the name of the machine"),
+    Parameter("state", "the state that is lit; without it none"),
+)
 
 _REFUSALS: Final = {
     "400": "a parameter is not accepted",
@@ -65,6 +74,9 @@ def description() -> dict[str, Any]:
             COMMANDS: {"post": _commands(command, given, problem)},
             DOWNLOAD: {"get": _text("application/x-ndjson", "every transition as a line of JSON", (AT, *CHOICE), _KEY)},
             FORK: {"get": _text(SQLITE, "a log of its own with the entries up to a position", (AT,), _KEY)},
+            DRAWING: {
+                "get": _text(SVG, "the picture of a machine that a report has, with a state lit", _OF_DRAWING, _NAME)
+            },
             EVENTS: {"get": _text("text/event-stream", _STREAM, (_FLEET, _AFTER))},
         },
         "components": {

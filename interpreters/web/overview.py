@@ -9,9 +9,10 @@ import msgspec
 from lifefold.interpreters.web.fleet_pages import fleet_page
 from lifefold.interpreters.web.followed_log import FollowedLog
 from lifefold.interpreters.web.moments import View
+from lifefold.interpreters.web.report_structs import ReportLine
 from lifefold.interpreters.web.reports import reports_page
 from lifefold.interpreters.web.shelf import Shelf
-from lifefold.interpreters.web.structs import At, FleetPage, ReportLine
+from lifefold.interpreters.web.structs import At, FleetPage
 
 BROKEN: Final = "a mistake of lifefold has broken its page ({}); the terminal of the desk shows it"
 """What is said of a fleet whose page cannot be made."""

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from starlette.requests import Request
 
-from lifefold.interpreters.web import structs
+from lifefold.interpreters.web import machine_structs, report_structs, structs
 from lifefold.interpreters.web.agent_page import agent_page
 from lifefold.interpreters.web.fleet_pages import board_page, fleet_page
 from lifefold.interpreters.web.journal import Choice
@@ -106,24 +106,24 @@ def _timeline(shelf: Shelf, request: Request) -> structs.TimelinePage:
     return timeline_page(view(shelf, request).told(), number(request, "from") or 0, number(request, "to") or 0)
 
 
-def _machines(_shelf: Shelf, _request: Request) -> structs.MachinesPage:
+def _machines(_shelf: Shelf, _request: Request) -> machine_structs.MachinesPage:
     return machines_page()
 
 
-def _machine(shelf: Shelf, request: Request) -> structs.MachinePage:
+def _machine(shelf: Shelf, request: Request) -> machine_structs.MachinePage:
     name = request.path_params["name"]
     return machine_page(name, shelf.reports.of(name))
 
 
-def _reports(shelf: Shelf, _request: Request) -> structs.ReportsPage:
+def _reports(shelf: Shelf, _request: Request) -> report_structs.ReportsPage:
     return reports_page(shelf.reports)
 
 
-def _report(shelf: Shelf, request: Request) -> structs.ReportPage:
+def _report(shelf: Shelf, request: Request) -> report_structs.ReportPage:
     return report_page(shelf.reports, request.path_params["name"])
 
 
-def _trace(shelf: Shelf, request: Request) -> structs.TracePage:
+def _trace(shelf: Shelf, request: Request) -> report_structs.TracePage:
     finding, step = number(request, "finding"), number(request, "step")
     return trace_page(shelf.reports, request.path_params["name"], 1 if finding is None else finding, step or 0)
 
@@ -159,11 +159,11 @@ PAGES: Final = (
     Page("/fleets/{key}/tasks/{name}/diff", structs.DiffPage, "diff.html", _diff, (AT, *_ATTEMPTS)),
     Page("/fleets/{key}/timeline", structs.TimelinePage, "timeline.html", _timeline, (AT, *_RANGE)),
     Page("/fleets/{key}/log", structs.LogPage, "log.html", _log, (AT, _ALL, *CHOICE, _BEFORE)),
-    Page("/machines", structs.MachinesPage, "machines.html", _machines),
-    Page("/machines/{name}", structs.MachinePage, "machine.html", _machine),
-    Page("/reports", structs.ReportsPage, "reports.html", _reports),
-    Page("/reports/{name}", structs.ReportPage, "report.html", _report),
-    Page("/reports/{name}/trace", structs.TracePage, "trace.html", _trace, _STEP),
+    Page("/machines", machine_structs.MachinesPage, "machines.html", _machines),
+    Page("/machines/{name}", machine_structs.MachinePage, "machine.html", _machine),
+    Page("/reports", report_structs.ReportsPage, "reports.html", _reports),
+    Page("/reports/{name}", report_structs.ReportPage, "report.html", _report),
+    Page("/reports/{name}/trace", report_structs.TracePage, "trace.html", _trace, _STEP),
 )
 """All pages. Each is JSON as well: at its address with ``.json``, or by ``Accept``; ``/`` is ``/index.json``."""
 

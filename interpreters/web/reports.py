@@ -1,21 +1,24 @@
 """Reports of ``lifefold check`` and ``lifefold simulate``: files of ``--json``, read again when they change.
 
 Nothing in a file is executed or looked up, except the name of a shipped picture. All texts of it are escaped by the
-templates.
+templates. A picture of a file is an image with an address of its own, and no part of a page: a browser runs no script
+of an image.
 """
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from lifefold.interpreters.report.steps import TracedFinding, TracedReport, TracedStep
+from lifefold.interpreters.report.steps import Moved, TracedFinding, TracedReport, TracedStep
+from lifefold.interpreters.views.picture import lit
 from lifefold.interpreters.web.agent_page import PICTURES, UnknownName
 from lifefold.interpreters.web.machine_pages import picture
-from lifefold.interpreters.web.structs import (
+from lifefold.interpreters.web.report_structs import (
     FindingLine,
     Placed,
     ReportLine,
@@ -154,7 +157,7 @@ def trace_page(reports: Reports, key: str, finding: int, step: int) -> TracePage
         _line(finding, traced),
         step,
         traced.steps[step - 1] if step else None,
-        tuple(_placed(traced, step, line.target)),
+        tuple(_placed(traced, step, line.target, of.pictures)),
         tuple(map(_step_line, traced.steps)),
         traced.begins,
         traced.end,
@@ -173,7 +176,7 @@ def _step_line(of: TracedStep) -> StepLine:
     return StepLine(of.number, of.stage, said, tuple(moves), of.repeats)
 
 
-def _placed(of: TracedFinding, step: int, target: str) -> Iterator[Placed]:
+def _placed(of: TracedFinding, step: int, target: str, drawn: Container[str]) -> Iterator[Placed]:
     """Yield the state of each entity after a step, with a picture; those that the step has moved come first.
 
     An entity that has not moved yet has the state that its first move leaves. One that comes later has none yet.
@@ -184,12 +187,26 @@ def _placed(of: TracedFinding, step: int, target: str) -> Iterator[Placed]:
             key = (each.aggregate, moved.entity)
             if each.number <= step:
                 now.pop(key, None)
-                shown = _picture(target, moved.machine)
-                now[key] = Placed(*key, moved.machine, shown, moved.before, moved.after, is_moved=each.number == step)
+                now[key] = _one(each.aggregate, moved, target, drawn, is_moved=each.number == step)
             elif key not in now and moved.before:
-                shown = _picture(target, moved.machine)
-                now[key] = Placed(*key, moved.machine, shown, "", moved.before, is_moved=False)
+                earlier = replace(moved, before="", after=moved.before)
+                now[key] = _one(each.aggregate, earlier, target, drawn, is_moved=False)
     yield from sorted(now.values(), key=lambda placed: not placed.is_moved)
+
+
+def _one(aggregate: str, of: Moved, target: str, drawn: Container[str], *, is_moved: bool) -> Placed:
+    own = of.machine in drawn
+    shown = "" if own else _picture(target, of.machine)
+    return Placed(aggregate, of.entity, of.machine, shown, own, of.before, of.after, is_moved)
+
+
+def drawing_of(reports: Reports, key: str, machine: str, state: str) -> str:
+    """Return the picture of a machine that a report has, with one state lit. Raises ``UnknownName``."""
+    _, of = reports.named(key)
+    if machine not in of.pictures:
+        message = f"the report {key!r} has no picture of {machine!r}"
+        raise UnknownName(message)
+    return lit(of.pictures[machine], state)
 
 
 def _picture(target: str, machine: str) -> str:

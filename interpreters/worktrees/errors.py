@@ -1,6 +1,7 @@
 """The errors of workplaces, and of the git commands in them."""
 
 import re
+import signal
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +10,9 @@ STDERR_LINES: Final = 8
 
 _BY_SIGNAL: Final = range(130, 193)
 """The exit statuses of a shell whose command died of a signal."""
+
+BY_OTHERS: Final = frozenset({-signal.SIGHUP, -signal.SIGINT, -signal.SIGKILL, -signal.SIGTERM})
+"""The exit statuses of a command that another process, or the kernel, has ended. A crash has other ones."""
 
 _DAMAGED: Final = re.compile(r"loose object ([0-9a-f]+) \(stored in (.+?)\) is corrupt")
 
@@ -67,6 +71,14 @@ class PipeError(GitError, InTheWayError):
 
 class LockedError(GitError, InTheWayError):
     """A git command failed because another one is running, or has died and left its lock file."""
+
+
+class KilledError(GitError, InTheWayError):
+    """Another process has ended a git command by a signal, or the kernel has, for want of memory."""
+
+    def __init__(self, command: str, where: Path, stderr: str, status: int) -> None:
+        super().__init__(command, where, stderr, status)
+        self.remedy = "The operation is retried by itself."
 
 
 class TakenOverError(WorkplaceError):

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from lifefold.interpreters.processes.command import Limits, Streams, plain, run
-from lifefold.interpreters.worktrees.errors import GitError, LockedError, PipeError
+from lifefold.interpreters.worktrees.errors import BY_OTHERS, GitError, KilledError, LockedError, PipeError
 from lifefold.interpreters.worktrees.left_at_pipes import mark
 from lifefold.interpreters.worktrees.locks import held
 from lifefold.interpreters.worktrees.pinned import Pins, remove_pipes, repository_at, worktree_at
@@ -123,7 +123,7 @@ class Git:
         """Run one git command.
 
         Raises GitError if its exit status is not accepted, or if it exceeds a limit; LockedError if a lock of another
-        git is the reason.
+        git is the reason, and KilledError if another process has ended this one.
         """
         answer = await self._attempt(*arguments, way=way)
         if answer.status not in accept and _remove_left_lock(answer.stderr):
@@ -131,8 +131,8 @@ class Git:
         if answer.status not in accept:
             how = f"was ended by signal {-answer.status}" if answer.status < 0 else f"ended with status {answer.status}"
             reason = answer.stderr or f"it {how}"
-            failed = LockedError if _LOCKED.search(reason) else GitError
-            raise failed(_name_of(arguments), self.folder, reason, answer.status)
+            passing = LockedError if _LOCKED.search(reason) else KilledError if answer.status in BY_OTHERS else None
+            raise (passing or GitError)(_name_of(arguments), self.folder, reason, answer.status)
         return answer
 
     async def _attempt(self, *arguments: str, way: Way) -> Answer:

@@ -30,7 +30,7 @@ def receiver() -> Generator[Receiver]:
 
 
 class PagerBench(FleetBench):
-    """The bench, with a look at what the receiver has made of what it got: a key that it knows is no news."""
+    """The bench with the records of the receiver: a known key is a repetition."""
 
     def __init__(self, folder: Path, receiver: Receiver) -> None:
         super().__init__(folder, lambda around: Pager(around, receiver.url, "2s"))

@@ -1,6 +1,7 @@
 """Repositories for the tests of worktrees, and sandboxes for those of whole fleets."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,5 +38,8 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    """A place for runs; its processes are killed in the end."""
+    made = Sandbox(tmp_path)
+    yield made
+    made.kill_all()

@@ -1,4 +1,4 @@
-"""What people call what they gave: with the right article, and a class by what it is a class of."""
+"""The names of wrong values in messages: with the right article, and a class by its kind."""
 
 from enum import Enum
 from typing import Any

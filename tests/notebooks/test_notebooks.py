@@ -18,7 +18,7 @@ FORMAT: Final[Any] = nbformat
 FOLDER: Final = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS: Final = sorted(FOLDER.glob("*.ipynb"))
 OF_A_MACHINE: Final = re.compile(r"/(?:home|root|tmp|work|Users|private|var)/|\b0x[0-9a-f]{6,}\b")
-"""Paths and addresses, which nobody else has."""
+"""Paths and addresses of one machine."""
 
 
 def executed(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -39,7 +39,7 @@ def test_a_notebook_shows_what_is_committed() -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_has_pictures_with_their_texts_and_nothing_of_one_machine(path: Path) -> None:
-    """What it shows was executed in order, is for everybody, and can be read without pictures."""
+    """Its outputs were made in order, name no machine, and can be read without pictures."""
     ran = cells(path)
     assert [cell["execution_count"] for cell in ran] == list(range(1, len(ran) + 1))
     bundles = [output["data"] for cell in ran for output in cell["outputs"] if "data" in output]

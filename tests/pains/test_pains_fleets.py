@@ -50,7 +50,7 @@ def test_a_dependent_of_a_failed_task_is_not_queued_again() -> None:
 
 @rule(on=fleet_task.machine)
 def _again_as_another(_of: Aggregate, transition: Transition) -> Iterator[Create]:
-    """Try a task that has failed again under another id, so that what depends on it need not be blocked."""
+    """Try a failed task again under another id, so that its dependents need not be blocked."""
     record: fleet_task.FleetTask = transition.after.record
     if transition.entered is task.State.FAILED and not record.id.endswith("-again"):
         fresh = fleet_task.FleetTask(

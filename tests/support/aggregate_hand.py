@@ -1,4 +1,4 @@
-"""One aggregate of the fleet, driven by hand: what is given to it, and what comes of that."""
+"""One aggregate of the fleet, driven by hand: its inputs and its reactions."""
 
 from typing import Any
 

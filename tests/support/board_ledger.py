@@ -1,4 +1,4 @@
-"""What the board of a fleet has taken from whom, and charged for what: a witness of what no state of it shows."""
+"""A witness of the board: it remembers recalls, charges and restarts, which no state of the board shows."""
 
 import msgspec
 
@@ -10,32 +10,34 @@ from lifefold.core.lifecycles.budget.amounts import Amounts
 
 
 class Ledger(msgspec.Struct, frozen=True):
-    """What the board has been told, and has made of it.
-
-    The ``worker_slots`` of those whose trust counts, and that a task was taken from one who might be at it
-    (``robbed``); what was ``spent``, by the word that has come last, which may have been ``silent``, and that something
-    else was charged (``mischarged``); and the last claim of each task that had to make room (``made_room``).
-
-    The state of each permit for a restart (``restart_permits``); how many permits somebody is owed who has asked while
-    there were some (``owed``), for the how many-th time who was granted one is restarted (``granted``), who has just
-    used his (``used``), and that a permit was spent by somebody else, or given back by him (``misspent``).
-    """
+    """The reports that the board has got, and its answers."""
 
     worker_slots: tuple[tuple[str, worker_slot.WorkerSlot], ...] = ()
+    """The worker slots of agents with trust."""
     robbed: bool = False
+    """A task was recalled from a worker that was allowed to have it."""
     spent: Amounts = Amounts()
+    """The cost in the last report."""
     silent: bool = False
+    """The last report had no cost."""
     mischarged: bool = False
+    """Another amount was charged."""
     made_room: tuple[tuple[str, int], ...] = ()
+    """The last claim of each preempted task."""
     restart_permits: tuple[tuple[str, restart_permit.State], ...] = ()
+    """The state of each restart permit."""
     owed: int = 0
+    """The number of free permits that a worker has asked for and not got."""
     granted: tuple[tuple[str, int], ...] = ()
+    """The workers with a permit, each with the number of its restart."""
     used: str = ""
+    """The worker that has just used its permit."""
     misspent: bool = False
+    """A permit was used or returned by another worker."""
 
 
 def enter(ledger: Ledger, transition: Transition) -> Ledger:
-    """Take in what has happened on the board."""
+    """Take in a transition of the board."""
     if not transition.actor.startswith("rule:"):
         ledger = replace(ledger, spent=Amounts(), silent=False, used="")
     if transition.machine == worker_slot.machine.name:
@@ -77,7 +79,7 @@ def _seated(ledger: Ledger, transition: Transition) -> Ledger:
 
 
 def _asked(ledger: Ledger, name: str) -> Ledger:
-    """Take in that somebody asks for a restart: a permit of his own and one of all are due to him, if both are free."""
+    """Take in the request for a restart: a permit of the worker and a shared one are due, if both are free."""
     kinds = [
         [state for ref, state in ledger.restart_permits if ref.startswith(f"restart_permit:{of}.")]
         for of in (name, "*")

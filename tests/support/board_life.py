@@ -1,8 +1,8 @@
 """The board under whatever workers, people and time say to it, in any order; its properties are asked at every step.
 
-Workers report what they may, late, twice, and of claims that they have lost; people approve, refuse, split, cancel,
-unblock, retry and add tasks where it fits and where it does not; timers elapse, workers go, the runner comes back. The
-view of the board's work is held against the tasks and worker slots after every step.
+Workers report in time, late, twice, and of lost claims. Operators approve, reject, split, cancel, unblock, retry and
+add tasks, where that is possible and where it is not. Timers fire, workers leave, and runners recover. The view of the
+board's work is compared with the tasks and worker slots after every step.
 """
 
 import re
@@ -46,7 +46,7 @@ REASONS: Final = ("broken", "permission denied", "timed out")
 
 
 class Chance(NamedTuple):
-    """What a step takes from chance: which one is chosen, in which way, and some files."""
+    """The random parts of a step: a number, a way, and some files."""
 
     number: int
     way: int

@@ -1,4 +1,4 @@
-"""What the board of a fleet has been through: a witness, which remembers what no state of it shows."""
+"""A witness of the board: it remembers facts that no state of the board shows."""
 
 import msgspec
 
@@ -9,33 +9,36 @@ from lifefold.core.lifecycles import task
 
 
 class Minutes(msgspec.Struct, frozen=True):
-    """What the board has been through.
-
-    Who has just been granted a retry (``granted``); what is not wanted any more (``cancelled``), and was given to
-    somebody all the same (``unwanted``); what was tried again at once without a word (``hasty``); what was said of the
-    plan (``decided``), and that its tasks were told the contrary (``contrary``); how parts were described by whoever
-    split a task (``described``), and that one is another (``changed``); which places in the plan nobody has decided
-    about (``planned``), and that somebody was given a task of an approved plan before a more urgent one (``early``);
-    that something was settled and is asked for again by people (``reopened``), also by what they have just let be
-    spent, or by whom they have just promoted (``lifted``).
-    """
+    """The past of the board."""
 
     granted: str = ""
+    """The task that has just got a retry."""
     cancelled: frozenset[str] = frozenset()
+    """The cancelled tasks."""
     unwanted: bool = False
+    """A cancelled task was assigned."""
     hasty: bool = False
+    """A task was tried again without a retry."""
     decided: State | None = None
+    """The decision about the plan."""
     contrary: bool = False
+    """A task of the plan got another decision."""
     described: tuple[tuple[str, fleet_task.Subtask], ...] = ()
+    """The parts, as they were described when their task was split."""
     changed: bool = False
+    """A part differs from its description."""
     planned: frozenset[tuple[int, int]] = frozenset()
+    """The places in the plan without a decision."""
     early: bool = False
+    """A task of an approved plan was assigned before a more urgent one."""
     reopened: bool = False
+    """Operators have asked again for a settled task."""
     lifted: bool = False
+    """Operators have just raised a budget, or promoted an agent."""
 
 
 def take_down(minutes: Minutes, transition: Transition) -> Minutes:
-    """Take in what has happened on the board, and whether people have just let more be done."""
+    """Take in a transition of the board."""
     if not transition.actor.startswith("rule:"):
         minutes = replace(minutes, lifted=isinstance(transition.event, worker_slot.Promoted | budget.Raise))
     return _taken_down(minutes, transition)
@@ -77,7 +80,7 @@ def _taken_down(minutes: Minutes, transition: Transition) -> Minutes:
 
 
 def _decided(minutes: Minutes, of: fleet_task.FleetTask, transition: Transition) -> Minutes:
-    """Take in who has to be decided about, and whether somebody is given something before that."""
+    """Take in the tasks that wait for a decision, and the assignments before it."""
     place = (of.priority, of.ordinal)
     others = minutes.planned - {place}
     left = others | {place} if of.state is task.State.PLANNED else others

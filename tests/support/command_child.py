@@ -1,11 +1,11 @@
-"""The command line as forks of one process, which has loaded what the commands need: most of a short command is that.
+"""The command line as forks of one process with all modules loaded: most of a short command is loading.
 
 Standard input is a socket. A packet is JSON, ``[folder, variables, *arguments]``, and brings where to write standard
 output and standard error; what is sent back is the exit code. The variables are those of the environment that a fork
-may have for itself; one that is not set is null. A packet may bring a socket as well: then the command is the leader of
-a process group of its own, its process identifier and its exit code are sent to that socket, and the next command need
-not wait for its end. A command is as when the program is started by itself, but that its process does not tidy up its
-memory in the end.
+may have for itself; one that is not set is null. A packet may bring a socket as well. Then the command leads a process
+group of its own, and the next command need not wait for its end. Its process identifier and its exit code are sent to
+that socket. A command is as when the program is started by itself, but that its process does not tidy up its memory in
+the end.
 """
 
 import gc
@@ -31,7 +31,7 @@ MOST_BYTES: Final = 60_000
 
 
 def main() -> int:
-    """Fork for every packet, as nobody's child; return, in the fork, what the command returns, and else 0."""
+    """Fork for every packet, without a parent. Return the command's exit code in the fork, and 0 otherwise."""
     if os.fork():
         os._exit(0)
     for module in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):

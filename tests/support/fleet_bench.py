@@ -146,7 +146,7 @@ class FleetBench:
             await checkpoint()
 
     async def look(self) -> object:
-        """Return what people were told, the prompt, and what is alive; a place that was prepared may stay.
+        """Return the notices to operators, the prompt, and the living processes; a prepared worktree may stay.
 
         Who is told the same once more, after a crash, knows no more than before.
         """

@@ -285,7 +285,7 @@ class Run:
         raise AssertionError(f"never saw {words} in:\n{''.join(self.seen)}")
 
     def signal_again(self, number: signal.Signals) -> None:
-        """Send the runner, which has said that it heard the last signal, one that is no repetition of it."""
+        """Send the runner another signal, after it has reported the last one."""
         time.sleep(APART_S)
         self.signal(number)
 

@@ -1,7 +1,7 @@
 """A whole fleet in a world of its own: what its handlers do outlives every runner, and runners die where a test says.
 
-A ``World`` remembers what was done to it, in memory or in a file. ``live`` is the life of one runner on it: from the
-log that it finds to the end of the fleet's work, or to the moment at which its ``Fuse`` burns through.
+A ``World`` remembers what was done to it, in memory or in a file. ``live`` is the life of one runner on it.
+It begins with the present log. It ends with the fleet's work, or when its ``Fuse`` burns through.
 ``must_be_sound`` looks at both afterwards and finds whatever was lost, doubled, or done without having been decided.
 """
 
@@ -59,8 +59,11 @@ from lifefold.interpreters.engine import ActivityContext, EffectContext, Engine,
 from lifefold.interpreters.store import Batch, Entry, MemoryStore, SqliteStore
 
 POINTS: Final = ("decided", "persisted", "letting go", "performing", "performed")
-"""Where a runner can die: before its batch is written, after that and before any effect of it has left, when some have,
-when a handler has been called and has done nothing yet, and when it has done its deed and nobody knows."""
+"""The points at which a runner can die, in their order.
+
+They are before its batch is written, before the first effect of the batch leaves, and between two effects. Two more are
+at the beginning of a handler's call, and after its work but before the record of it.
+"""
 
 PLAN: Final = Plan(
     "small",
@@ -75,7 +78,7 @@ PLAN: Final = Plan(
 )
 
 FAILING: Final = {("T1", "1"): "session", ("T2", "1"): "verification", ("T3", "1"): "merge"}
-"""What goes wrong in which claim of which task, so that everything that can go wrong does."""
+"""The failures by task and claim: every possible failure occurs."""
 
 TURNS_OF_TIME: Final = 40
 """How many turns of the event loop pass between two moments of the world's time."""

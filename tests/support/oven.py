@@ -1,7 +1,9 @@
 """A small lifecycle for the kernel's tests: an oven, with everything in it that a lifecycle may have.
 
-It bakes (an activity that is over by itself, and that may be broken off), it cools down (three timers, one for each
-way to come back after a crash), a visitor may knock (which waits while it bakes), and it may be scrapped.
+- It bakes: an activity that ends by itself, and that can be ended early.
+- It cools down: three timers, one for each policy after a crash.
+- A visitor may knock: the event is postponed while the oven bakes.
+- It may be scrapped.
 """
 
 from typing import Final, Never

@@ -1,4 +1,4 @@
-"""One oven's life, driven by hand: what it is given, and what comes of that."""
+"""One oven, driven by hand: its inputs and its answers."""
 
 from typing import Any
 

@@ -1,9 +1,8 @@
-"""SPIN as a witness: what a search has put into tables, written as Promela, and what SPIN finds in it.
+"""SPIN as a witness: the tables of a search as Promela, and the findings of SPIN.
 
-Every aggregate is a process, and the state that it is in is the place in its program: of all the ways to write it, SPIN
-is fastest with this one. A step is one transition of SPIN's, whatever it sends. So SPIN has to store as many states as
-the search has met, and to take as many steps; where it comes to a state that the search has not looked at, or to a
-message that it has not seen there, an assertion fails.
+Every aggregate is a process, and its state is the place in its program: SPIN is fastest with this form. A step is one
+transition of SPIN, whatever it sends. So SPIN stores as many states as the search, and takes as many steps. An
+assertion fails in a state that the search has not reached, and at a message that it has not seen there.
 """
 
 import os
@@ -50,8 +49,8 @@ def model(
 ) -> Model:
     """Return the product of a house's parts, after a search that met everything.
 
-    A step into one of the ``forbidden`` situations, or one that breaks the ``prop`` of that number (of a machine or
-    an aggregate type, not of the whole system), violates an assertion. ``distinct`` leaves out the steps that change
+    A step into one of the ``forbidden`` situations violates an assertion. So does a step that breaks the property
+    ``prop``, a number, of a machine or an aggregate type. ``distinct`` leaves out the steps that change
     nothing, and all but one of those that lead the same way: the states stay the same.
     """
     return _Writer(product_system, (*forbidden, *_situations(product_system, prop)), prop, distinct=distinct).model()

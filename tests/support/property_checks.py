@@ -18,7 +18,7 @@ COMPARED: Final = 300
 
 
 def keeps(machine: Machine[Any], *properties: Property[Any], bounds: Bounds | None = None) -> tuple[str, ...]:
-    """Check that a machine keeps all that it promises, in every state that it has; return what was not used of it."""
+    """Check all properties of a machine in all of its states; return its unused parts."""
     report = check(machine, properties=properties, bounds=bounds or Bounds(compared=COMPARED))
     assert report.ok, str(report)
     assert not report.truncated

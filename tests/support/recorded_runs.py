@@ -2,7 +2,7 @@
 
 A sandbox enters its folder here. After a test has passed, each log in these folders that has grown is read, and its
 entries are compared with the model (``lifefold.interpreters.testing.refinement``). The first entry that is no step of
-the model fails the test. A log that cannot be opened is left out: a test that damages one says what it expects.
+the model fails the test. A log that cannot be opened is left out: its test asserts the error itself.
 """
 
 from collections.abc import Generator, Iterator

@@ -1,4 +1,4 @@
-"""When a service begins a run, and what it says of one that is over: a witness of what no state of it shows."""
+"""A witness of services: the beginning of a run, and the report of its end, which no state shows."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Which tests are slow, by the processor time that they take, and which should be listed as such.
+"""Slow tests, by their processor time, and the tests that the list lacks.
 
 ``tests/slow.txt`` lists each function with a case of more than ``SLOW_S``. Its cases have the marker ``slow``: ``make
 test`` leaves them out, ``make test-all`` and the continuous integration run them. A run names at its end each function

@@ -1,4 +1,4 @@
-"""A process of its own that uses a store, for tests that need another one, or one that dies.
+"""A process that uses a store, for tests with a second process, or with one that dies.
 
 ``store_child.py DEED PATH [WORD ...]``. It says what it has done on its standard output, a line each, and ends when its
 standard input is closed or when it is killed.

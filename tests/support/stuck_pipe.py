@@ -20,7 +20,7 @@ class StuckPipe:
         os.set_blocking(writing, True)
 
     def read_to(self, end: str) -> list[str]:
-        """Read until what was written ends like this; return the lines that came after what had filled the pipe."""
+        """Read until the output ends with these words; return the lines after the filling of the pipe."""
         read = b""
         while not read.endswith(end.encode()):
             read += os.read(self._reading, 65_536)

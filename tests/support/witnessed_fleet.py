@@ -1,7 +1,7 @@
 """The fleet with witnesses. They remember facts that no rule needs, so no state of the fleet shows them.
 
-A worker forgets what it has merged as soon as it has told so, and which of its messages were urgent; the board forgets
-whose word it was that a task has failed, and nothing but its own view knows who has waited longest.
+A worker forgets its merges as soon as it has reported them, and which of its messages were urgent. The board forgets
+the source of a failure. Only its view knows which worker has waited longest.
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,7 +43,7 @@ Claims = frozenset[tuple[str, int]]
 
 
 def remember_merges(home: Claims, transition: Transition) -> Claims:
-    """Take in what was merged: under which claim of which task."""
+    """Take in a merge: its task and its claim."""
     if transition.before is None or not isinstance(transition.event, assignment.Merged):
         return home
     brief: task.Brief = transition.before.record.brief
@@ -51,13 +51,13 @@ def remember_merges(home: Claims, transition: Transition) -> Claims:
 
 
 class Diary(msgspec.Struct, frozen=True):
-    """What a worker has been through.
+    """The past of a worker.
 
-    An urgent message has come that no prompt had and no session was given (``urgent``); the last thing to happen
-    was a message that can wait (``patient``), and that has interrupted a session (``disturbed``); a place could not
-    be made, and that is no error yet (``unplaced``); the agent was asked to stop (``stopped``), or was sent home
-    (``sent_home``); its session has failed (``failing``), and what it worked at has not, or the other way round
-    (``unfair``).
+    - ``urgent``: an urgent message has come that no prompt has and no session has got.
+    - ``patient``: the last input was a message that can wait. ``disturbed``: such a message has interrupted a session.
+    - ``unplaced``: a worktree could not be made, which is no error yet.
+    - ``stopped``: the agent was asked to stop. ``sent_home``: it was released.
+    - ``failing``: its session has failed. ``unfair``: its task has not failed then, or has failed without that.
     """
 
     urgent: bool = False
@@ -170,7 +170,7 @@ def remember_what_was_taken(taken: Outcomes, transition: Transition) -> Outcomes
 
 
 def remember_who_waits(queue: tuple[str, ...], transition: Transition) -> tuple[str, ...]:
-    """Take in who has come to wait for work, and who waits no more: the one who has waited longest is the first."""
+    """Take in the workers that begin to wait, and those that end it: the one with the longest wait is the first."""
     if transition.machine != worker_slot.machine.name or transition.entered is None:
         return queue
     others = tuple(each for each in queue if each != transition.entity)

@@ -1,4 +1,4 @@
-"""What a worker does with a session that dies or stalls, and when it falls: a witness of what no state of it shows."""
+"""A witness of workers: dead and stalled sessions, and final errors, which no state shows."""
 
 import msgspec
 
@@ -8,14 +8,15 @@ from lifefold.core.lifecycles import session, session_profiles, task, turn
 
 
 class Conduct(msgspec.Struct, frozen=True):
-    """What a worker has been through.
+    """The past of a worker.
 
-    Its session has died (``died``), and its work went another way than its task says (``astray``); it was silent for
-    too long (``stalled``), or was ended though it was not (``hasty``); the agent is to end (``ends``), it has stopped
-    by its errors (``fell``), and was taken for one that is to come back, or is not, though it is the other way round
-    (``mistaken``). Which claim was recalled last, and within how many milliseconds its session is to end
-    (``recalled``); for the how many-th time the agent is restarted (``granted``). Whether its last claim has ended with
-    merged or parked work (``closed``), and whether a turn has ended otherwise (``misjudged``).
+    - ``died``: its session has died. ``astray``: its work did not go on as the task says.
+    - ``stalled``: its session was silent for too long. ``hasty``: it was ended without that.
+    - ``ends``: the agent is to end. ``fell``: it has stopped by its errors.
+    - ``mistaken``: it was wrongly held for an agent that restarts, or for one that does not.
+    - ``recalled``: the claim that was recalled last, and the milliseconds until its session must end.
+    - ``granted``: the number of the agent's restart.
+    - ``closed``: its last claim has ended with merged or parked work. ``misjudged``: a turn has ended otherwise.
     """
 
     died: bool = False

@@ -1,7 +1,7 @@
 """Sessions of real agent programs through the Agent Client Protocol, against a model service on loopback.
 
 ``python tools/recordings/acp_sessions.py --into FOLDER [CASE...]`` records them, as ``record.py`` does for the other
-adapters. A case has the name of its program before a dash. Nobody can be asked in these sessions, so a request that the
+adapters. A case has the name of its program before a dash. These sessions have no operator, so a request that the
 permissions leave open is refused.
 """
 

@@ -11,10 +11,11 @@ import anyio
 import msgspec
 
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.logs import find_log
 from lifefold.interpreters.cli.recorded_logs import OneLog, must_be_of, one_log
 from lifefold.interpreters.cli.wording import moment
 from lifefold.interpreters.processes.command import plain
-from lifefold.interpreters.recorder.audit import Audit, Fault, audit
+from lifefold.interpreters.recorder.audit import Audit, Fault, audit, audit_chain
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import SqliteStore
 from lifefold.interpreters.store.anchor_file import END, UnreadableAnchor, anchor_beside, read_anchor
@@ -38,6 +39,8 @@ class _Proof(msgspec.Struct):
 
 def verify(arguments: Namespace) -> int:
     """Audit a run; return 0 if it was allowed, else 1. Raises ``BadInput``."""
+    if arguments.chain:
+        return _chain_alone(arguments)
     of = one_log(arguments.log, arguments.db)
     rules = rules_version(of.system)
     found, span = _audited(of, arguments, rules)
@@ -53,6 +56,30 @@ def verify(arguments: Namespace) -> int:
             print(plain(line.encode()))
         print(_allowed(found) if is_allowed else _verdict(found.fault))
     return 0 if is_allowed else 1
+
+
+def _chain_alone(arguments: Namespace) -> int:
+    """Tell whether a log is as it was written; no entry is folded, so its system need not be known."""
+    if arguments.certificate:
+        raise BadInput("--chain and --certificate: accepted: one of them, because a chain needs no rules")
+    path = find_log(arguments.log[-1] if arguments.log else arguments.db)
+    known, wrong = _anchor(path, arguments.anchor)
+    try:
+        with SqliteStore.peek(path) as store:
+            found = audit_chain(anyio.run(store.chain), known)
+    except Damaged as error:
+        found = Audit(0, "", fault=Fault("chain", 0, str(error)))
+    if found.fault is None and wrong:
+        found = msgspec.structs.replace(found, fault=Fault("anchor", 0, wrong))
+    if arguments.json:
+        whole = {"log": str(path), "intact": found.fault is None, **msgspec.to_builtins(found)}
+        print(json.dumps(whole, indent=2))
+    else:
+        print(f"{path}: {found.entries:,} entries")
+        for line in _of_chain(found):
+            print(plain(line.encode()))
+        print("the log is as it was written" if found.fault is None else _verdict(found.fault))
+    return 0 if found.fault is None else 1
 
 
 def _audited(of: OneLog, arguments: Namespace, rules: str) -> tuple[Audit, str]:
@@ -103,13 +130,8 @@ def _proof(path: Path, certificate: "Certificate", target: "Target") -> _Proof:
 
 def _lines(found: Audit) -> Iterator[str]:
     fault = "" if found.fault is None else found.fault.kind
-    if fault == "chain":
-        return
-    yield f"  chain       every link is right; the newest is {found.link[:_SHOWN]}"
-    if fault == "anchor":
-        return
-    yield f"  anchor      {'the one outside of the log fits' if found.compared else 'none is outside of the log'}"
-    if fault in {"unreadable", "property"}:
+    yield from _of_chain(found)
+    if fault in {"chain", "anchor", "unreadable", "property"}:
         return
     yield f"  properties  {found.judged:,} times judged, and true"
     if fault == "rules":
@@ -118,6 +140,16 @@ def _lines(found: Audit) -> Iterator[str]:
     yield f"  rules       the present ones decide the same on {found.decided:,} entries{more}"
     if found.past is not None:
         yield f"  past        {_place(found.past)}, which other rules decided, would not be allowed: {found.past.why}"
+
+
+def _of_chain(found: Audit) -> Iterator[str]:
+    fault = "" if found.fault is None else found.fault.kind
+    if fault == "chain":
+        return
+    yield f"  chain       every link is right; the newest is {found.link[:_SHOWN]}"
+    if fault == "anchor":
+        return
+    yield f"  anchor      {'the one outside of the log fits' if found.compared else 'none is outside of the log'}"
 
 
 _SHOWN = 16

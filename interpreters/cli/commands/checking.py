@@ -154,14 +154,14 @@ def _searched(target: "Target", arguments: Namespace) -> "Report":
 
 
 def _tell_programs(found: "Sequence[tuple[Target, Report]]") -> None:
-    from lifefold.interpreters.report.steps import stepwise  # noqa: PLC0415 - seldom needed
+    from lifefold.interpreters.cli.reports import page_of  # noqa: PLC0415 - takes a while
 
     every = [
         {
             "target": target.name,
             "name": report.target,
             **report.facts(),
-            "page": msgspec.to_builtins(stepwise(report)),
+            "page": page_of(report, target.system),
         }
         for target, report in found
     ]

@@ -54,7 +54,7 @@ def lines(found: Examination, name: str) -> Iterator[str]:
     yield f"lifefold {version('lifefold')}"
     for title, findings in (("agent programs", found.programs), ("machine", found.machine)):
         yield ""
-        yield title if findings else f"{title}: none"
+        yield title if findings else f"{title}: the fleet needs none of those that lifefold knows"
         yield from _rows(findings, room)
     yield ""
     what = f"the fleet {name}" if name else "a fleet"

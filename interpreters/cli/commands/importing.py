@@ -6,7 +6,8 @@ from pathlib import Path
 
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.written import see_to, write
-from lifefold.interpreters.views.xstate_import import UnusableStatechart, module_of
+from lifefold.interpreters.views.statechart import UnusableStatechart
+from lifefold.interpreters.views.xstate_import import module_of
 
 
 def import_(arguments: Namespace) -> None:

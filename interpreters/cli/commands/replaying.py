@@ -3,12 +3,15 @@
 import json
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import Any
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
 
 from lifefold.core.kernel import World
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.cli.fitting import fitted, terminal_width
+from lifefold.interpreters.cli.fitting import fitted, terminal_width, wrapped
 from lifefold.interpreters.cli.recorded_logs import entries_of, one_log, opened, position_of
 from lifefold.interpreters.cli.wording import age, as_typed, moment
 from lifefold.interpreters.desk.session_output import secrets_of_log
@@ -70,28 +73,46 @@ def in_words(of: Recorded) -> str:
 
 
 def _table(world: World) -> Iterator[str]:
+    """Yield a line for each entity. On a terminal its record is below it; a file or a pipe has it in the same line."""
+    width = terminal_width()
     rows: list[tuple[str, ...]] = [("AGGREGATE", "ENTITY", "STATE", "FOR", "RUNNING", "RECORD")]
     for name, aggregate in world.aggregates.items():
         for ref, entity in aggregate.entities.items():
             fields = fields_of(entity)
-            running = fields.pop("(running)") or "-"
-            state = fields.pop("state")
-            record = ", ".join(f"{key} {value}" for key, value in _changed(entity.record, fields))
+            running = fields["(running)"] or "-"
             waits = f", waits: {fields['(postponed)']}" if "(postponed)" in fields else ""
-            rows.append((name, ref, state, age(world.now_ms - entity.entered_ms), f"{running}{waits}", record or "-"))
+            record, since = _changed(entity.record), age(world.now_ms - entity.entered_ms)
+            rows.append((name, ref, fields["state"], since, f"{running}{waits}", record or "-"))
         for ref, why in aggregate.quarantined.items():
             rows.append((name, ref, "quarantined", "-", "-", why))
     lines = [tuple(plain(cell.encode()) for cell in row) for row in rows]
-    yield from fitted(lines, terminal_width(), first_out=(), shortened=("RECORD", "RUNNING"), note=False).splitlines()
+    if width is None:
+        yield from fitted(lines, width, first_out=(), shortened=()).splitlines()
+        return
+    table = fitted([row[:-1] for row in lines], width, first_out=(), shortened=("RUNNING",), note=False).splitlines()
+    for line, row in zip(table, lines, strict=True):
+        yield line
+        if row[-1] not in {"-", "RECORD"}:
+            yield from wrapped(f"    {row[-1]}", width)
 
 
-def _changed(record: Any, fields: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a record that have not their default values."""
+MOST_CHARACTERS: Final = 60
+"""The most characters of one value of a record; JSON has all of them."""
+
+
+def _changed(record: Any) -> str:
+    """Return the fields of a record, or of a value in it, that have not their default values."""
     names, defaults = record.__struct_fields__, record.__struct_defaults__
     usual = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
-    for name in names:
-        if name in fields and name != "at_ms" and not (name in usual and getattr(record, name) == usual[name]):
-            yield name, fields[name]
+    found = ((name, getattr(record, name)) for name in names if name not in {"at_ms", "state"})
+    return ", ".join(f"{name} {_shown(value)}" for name, value in found if name not in usual or value != usual[name])
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, msgspec.Struct):
+        return f"({_changed(value)})"
+    text = str(value) if isinstance(value, Enum) else repr(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
 
 
 def _json(here: Recorded, count: int) -> dict[str, Any]:

@@ -10,8 +10,6 @@ from shutil import get_terminal_size
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from lifefold.core.kernel import World
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.itf_files import see_to_itf, write_itf
@@ -201,7 +199,8 @@ STEPS: Final = 200
 def _page(report: "Report") -> Any:
     """Return what the pages of ``lifefold serve`` show of a report: its findings step by step, in types of JSON."""
     from lifefold.interpreters.campaign.findings import SeedFinding  # noqa: PLC0415 - takes a while
-    from lifefold.interpreters.report.steps import Way, stepwise  # noqa: PLC0415 - as above
+    from lifefold.interpreters.cli.reports import page_of  # noqa: PLC0415 - as above
+    from lifefold.interpreters.report.steps import Way  # noqa: PLC0415 - as above
     from lifefold.interpreters.report.trace import Trace  # noqa: PLC0415 - as above
     from lifefold.interpreters.simulate.story import deviation_lines, steps  # noqa: PLC0415 - as above
 
@@ -213,7 +212,7 @@ def _page(report: "Report") -> Any:
         said = (f"not so of {finding.found.of}", *(line.strip() for line in notes))
         return Way(Trace(last), len(entries) - len(last), said)
 
-    return msgspec.to_builtins(stepwise(report, way))
+    return page_of(report, report.target.system, way)
 
 
 WIDE: Final = 10_000

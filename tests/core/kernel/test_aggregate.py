@@ -83,7 +83,7 @@ def test_an_input_runs_to_completion_and_is_one_version() -> None:
 
 
 def test_a_consequence_is_settled_before_the_next_cause_is_looked_at() -> None:
-    """What the first rule asks for comes with all that follows from it, then what the second asks for."""
+    """The actions of the first rule come first, with all of their consequences. Then come those of the second."""
     of, aggregate = tower(pull_the_next, fade, bells=3)
     assert steps(taken(of, aggregate, PULL)) == [
         ("bell:0", "Pulled"), ("bell:1", "Pulled"), ("bell:2", "Pulled"),

@@ -272,7 +272,7 @@ def test_a_log_holds_no_sets(name: str) -> None:
 
 
 def test_a_plain_dictionary_keeps_its_order() -> None:
-    """What is read back is what was written, in the order in which a reducer would walk it."""
+    """A value is read back as it was written, in the order of its iteration."""
     envelope = Envelope("", Opened({"oven:b": Oven(), "oven:a": Oven()}), 0)
     opened = CODEC.decode("house/a", encode(envelope)).event
     assert isinstance(opened, Opened)
@@ -302,7 +302,7 @@ def test_a_record_in_an_added_state_is_read_as_it_was_written() -> None:
 
 
 class Jar(Record, frozen=True, omit_defaults=True):
-    """A record that has to be told its state, and that is written without what is usual."""
+    """A record without a default state, which is written without its default values."""
 
     state: Place
     labels: PMap[str, int] = pmap()

@@ -274,7 +274,7 @@ def test_after_a_crash_everything_that_goes_on_is_asked_for_again() -> None:
 
 
 def test_after_a_crash_an_activity_that_outlives_its_runner_is_the_one_that_was_begun() -> None:
-    """What the record says by now is for the next one; work that is done again is made from the record of that time."""
+    """The present record is for the next activity. A repeated activity is made from the record at its beginning."""
 
     def bake(oven: Oven) -> Bake:
         return Bake(oven.degrees)

@@ -126,7 +126,7 @@ def test_an_outcome_is_plain_json_with_the_changed_fields_only() -> None:
 
 
 def test_rules_that_decide_otherwise_do_not_change_the_past() -> None:
-    """Without a rule that lit the oven again, and with a machine that refuses what it postponed, the fold is equal."""
+    """The fold is equal without a rule of the log, and with a machine that refuses an event that it postponed."""
     log = decided(HOUSE, *HISTORY)
     silent = AggregateType("house", machines=(machine.without_rows((Place.BAKING, Knocked)),))
     assert [each.aggregate for each in folded(silent, log)] == [each.reaction.aggregate for each in log]

@@ -28,7 +28,7 @@ AMOUNTS: Final = st.integers(0, 60)
 
 
 class Ledger(RuleBasedStateMachine):
-    """A lease, and beside it an independent account of what was granted, what work has cost, and what came back."""
+    """A lease, and beside it an independent account of its grants, its costs and its returns."""
 
     @initialize(cap=st.integers(0, 100))
     def open(self, cap: int) -> None:

@@ -73,7 +73,7 @@ def test_the_last_of_the_money_expires_the_lease() -> None:
 
 
 def test_whatever_uses_up_the_last_of_the_money_expires_the_lease() -> None:
-    """Also giving up a reservation that only pays what another one has overrun, and what is charged."""
+    """Also the release of a reservation that only pays an overrun of another one, and the charges."""
     overrun = (Reserve("a", 60), Reserve("b", 40), Settle("a", 100))
     assert after(*overrun).state is State.ACTIVE
     assert after(*overrun, Refund("b")).state is State.EXPIRED

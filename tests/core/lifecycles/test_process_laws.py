@@ -50,7 +50,7 @@ LIMITS: Final = st.builds(
 
 
 class Likely(msgspec.Struct, frozen=True):
-    """Some event that the state takes: which of them, by number, and which are never said."""
+    """An event that the state accepts, by its number among them; some events are left out."""
 
     choice: int
     unsaid: tuple[type[Event], ...]

@@ -132,7 +132,7 @@ def test_limits_that_could_never_work_are_refused(fields: dict[str, Any], said: 
 
 
 def test_the_defaults_are_those_of_the_documents_system() -> None:
-    """Nobody is restarted, suspended or ended who did not ask for it."""
+    """No process is restarted, suspended or ended without a request."""
     limits = Limits()
     assert (limits.restart_policy, limits.max_restarts, limits.restart_backoff_ms) == ("never", 3, 1_000)
     assert (limits.max_consecutive_failures, limits.drain_timeout_ms) == (3, 5_000)

@@ -132,7 +132,7 @@ EVENTS: Final[tuple[Event, ...]] = (
     fleet_task.ToolAborted(1, "Bash"), fleet_task.ToolAborted(1, "browser"),
     *(fleet_task.Aborted(each) for each in AbortReason),
 )  # fmt: skip
-"""What a fleet's machines take that ends something, with all the reasons that it may have."""
+"""The ending events of a fleet's machines, each with all of its reasons."""
 
 
 def test_every_reason_of_the_document_is_given_by_something_in_a_fleet() -> None:

@@ -1,4 +1,4 @@
-"""What a run has cost is what its log folds to, and what a campaign says of it is the sum."""
+"""The cost of a run is the fold of its log, and the cost of a campaign is the sum."""
 
 from collections import Counter
 

@@ -25,7 +25,7 @@ class Door(State):
 
 
 class Opened(Event, frozen=True):
-    """Somebody opens it."""
+    """The door is opened."""
 
 
 class AgentFailed(Event, frozen=True):
@@ -131,7 +131,7 @@ def test_a_signal_ends_it_with_a_summary(tmp_path: Path, number: signal.Signals,
 
 
 def test_a_second_signal_is_as_ever() -> None:
-    """Whoever does not want to wait for the summary need not."""
+    """The operator need not wait for the summary."""
     with until_stopped() as is_stopped:
         assert not is_stopped()
         os.kill(os.getpid(), signal.SIGINT)

@@ -38,7 +38,7 @@ class Basin(Record, frozen=True):
 
 
 def wait(basin: Basin, _event: Dripped) -> Step[Basin, Never]:
-    """Wait until somebody writes into the pipe, and then until he closes it."""
+    """Wait until a process writes into the pipe, and then until it closes the pipe."""
     Path(__file__).with_name("pipe").open().read()
     return Step(basin)
 
@@ -63,7 +63,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(("number", "jobs"), list(zip(SIGNALS, ("2", "1"), strict=True)))
 def test_a_long_seed_is_broken_off_by_one_signal(here: Path, number: signal.Signals, jobs: str) -> None:
-    """With the report of what was tried, and the exit code of whoever leaves early."""
+    """With the report of the tried seeds, and the exit code of an interrupted command."""
     command = [
         sys.executable,
         "-m",

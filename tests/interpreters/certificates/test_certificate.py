@@ -1,4 +1,4 @@
-"""Certificates say what was proven of which code, and find out when that is not so any more."""
+"""Certificates state the proofs of a code, and are stale for another one."""
 
 import json
 import sys
@@ -83,7 +83,7 @@ WIRING = "MOST = {}\n"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give a folder with somebody's own lamp in it."""
+    """Give a folder with a user's lamp in it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -325,7 +325,7 @@ def test_a_certificate_of_another_format_is_refused(folder: Path) -> None:
 
 
 def test_the_code_of_a_lifecycle_is_its_own_and_the_kernels() -> None:
-    """Another lifecycle may change without its certificate; the kernel and the effects count for everybody."""
+    """Another lifecycle may change without its certificate; the kernel and the effects count for all of them."""
     found = code_of(named("turn"))
     assert {"lifefold.core.lifecycles.turn", "lifefold.core.kernel.machine", "lifefold.effects.base"} <= found.keys()
     assert not any("task" in name or "fleet" in name or "interpreters" in name for name in found)
@@ -355,7 +355,7 @@ def test_the_code_of_a_lifecycle_is_its_own_and_the_kernels() -> None:
     ],
 )
 def test_what_cannot_be_checked_is_named_with_what_can(name: str, words: str) -> None:
-    """No traceback of somebody else's module."""
+    """No traceback of a user's module."""
     with pytest.raises(UnusableTarget) as caught:
         named(name)
     assert words in str(caught.value)
@@ -394,7 +394,7 @@ def test_whatever_is_shipped_has_its_certificate() -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_the_certificates_in_the_documentation_are_of_this_code(path: Path) -> None:
-    """Whoever changes a lifecycle makes its certificate again: `make certificates`."""
+    """A changed lifecycle needs another certificate: `make certificates`."""
     certificate = read(path)
     assert certificate.target == path.stem
     assert changes(certificate, named(certificate.target)) == (), "run: make certificates"

@@ -1,4 +1,4 @@
-"""Which modules a certificate is about: all that could change what was proven."""
+"""The modules of a certificate: all that could change its result."""
 
 import inspect
 import re

@@ -107,7 +107,7 @@ TIMED = ("TIMERS = ()\nLATE = ()", "TIMERS = (after(100, GivenUp),)\nLATE = (row
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give a folder of somebody's own, in which pytest looks for nothing further up."""
+    """Give a folder of a user, in which pytest looks for nothing further up."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -149,7 +149,7 @@ def _tested() -> tuple[str, str]:
 
 
 def _tested_alone(outcome: str) -> str:
-    """Run what was emitted with pytest, as whoever has only this folder and lifefold; return what pytest says."""
+    """Run an emitted test with pytest, with only this folder and lifefold; return the output of pytest."""
     command = (sys.executable, "-m", "pytest", "-rs", "-p", "no:cacheprovider", "test_found.py")
     environment = {name: each for name, each in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -238,7 +238,7 @@ def test_a_way_that_is_lost_before_its_end_is_skipped_and_says_where() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_property_that_is_gone_is_skipped_by_name() -> None:
-    """Whoever takes a property back is told which one."""
+    """The failure of a test names a removed property."""
     _written('always("it is never too hot", lambda kiln: kiln.record.degrees < 500)')
     _emitted()
     _written('always("it is never far too hot", lambda kiln: kiln.record.degrees < 1_000)')

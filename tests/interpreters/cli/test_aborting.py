@@ -38,7 +38,7 @@ def tell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
 
 
 def family(log: Path, aborts: AbortPolicy | None = CONTAINED) -> FleetLog:
-    """Begin a log in which a task was split, and somebody works at both parts."""
+    """Begin a log in which a task was split, and both parts have a worker."""
     of = FleetLog(log, T1, agents=AGENTS, aborts=aborts).claimed("T1")
     of.happens("board", "task:T1", fleet_task.Split(1, (fleet_task.Subtask("a"), fleet_task.Subtask("b"))))
     return of.claimed("T1+1", "bob").claimed("T1+2", "ann")
@@ -47,7 +47,7 @@ def family(log: Path, aborts: AbortPolicy | None = CONTAINED) -> FleetLog:
 def test_an_agent_says_with_its_environment_that_a_tool_was_aborted(
     tell: Told, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Task, claim and log are known to its session; it is in the log, and nobody is affected."""
+    """Task, claim and log are known to its session; it is in the log, and no task is affected."""
     family(tell.log)
     for name, value in (("TASK", "T1+1"), ("TOKEN", "1-"), ("DB", str(tell.log))):
         monkeypatch.setenv(f"LIFEFOLD_{name}", value)

@@ -40,7 +40,7 @@ def test_finished_work_is_merged_when_a_person_agrees_and_what_is_added_is_done(
     _say_of(sandbox, "plain-1", 'approval = "merge"')
     with sandbox.running() as run:
         run.until("task plain-1", "PENDING_APPROVAL")
-        assert "refused in" not in sandbox.call("tasks").stdout, "nobody has asked for a time-out"
+        assert "refused in" not in sandbox.call("tasks").stdout, "no time-out was asked for"
         added = sandbox.call(
             "task", "add", "--id", "plain-2", "--prompt", "x", "--verify", "test -s plain-2.txt"
         ).stdout

@@ -1,4 +1,4 @@
-"""Tasks that come onto a board later: by people, and by agents that split what they have in hand."""
+"""Tasks that are added to a board later: by operators, and by agents that split their task."""
 
 import io
 import json
@@ -205,7 +205,7 @@ def test_a_split_that_is_stale_or_too_large_is_refused(log: Path, capsys: pytest
 def test_a_document_that_describes_no_parts_is_bad_input(
     log: Path, capsys: pytest.CaptureFixture[str], text: str, complaint: str
 ) -> None:
-    """Which part, what was found, what is accepted."""
+    """The message names the part, the found value, and the accepted ones."""
     file = log.with_name("parts.json")
     file.write_text(text)
     assert complaint in tell(log, capsys, "split", "T1", "--token", "1", "--json", str(file), code=2)
@@ -272,7 +272,7 @@ def test_limits_that_no_fleet_file_could_have_are_refused(
 
 
 def test_a_fleet_that_meters_nothing_takes_no_limits(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody would ever learn what was spent."""
+    """The cost would be lost."""
     FleetLog(log, T1)
     words = ["task", "add", "--id", "N", "--prompt", "x", "--budget-sessions", "2"]
     assert "this fleet does not meter usage, because its file has no budget" in tell(log, capsys, *words, code=2)

@@ -1,4 +1,4 @@
-"""What a fleet that is over has left undone is done in a new log, and nothing that is closed is done twice."""
+"""The open tasks of an ended fleet are done in a new log. No closed task is done twice."""
 
 from fleet_sandbox import Sandbox
 

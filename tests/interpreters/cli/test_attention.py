@@ -42,7 +42,7 @@ ORDER = [
 
 @pytest.mark.parametrize(("one", "other"), list(itertools.combinations(range(len(ORDER)), 2)))
 def test_a_task_that_needs_an_operator_more_comes_first(one: int, other: int) -> None:
-    """What failed for good, what is blocked, what waits for a decision; then what goes on, and what is over."""
+    """First final failures, blocked tasks and waiting decisions; then running tasks, and closed ones."""
     for first, second in itertools.product(ORDER[one], ORDER[other]):
         assert tasks_first([second, first]) == [first, second]
 

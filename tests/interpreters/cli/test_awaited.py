@@ -39,7 +39,7 @@ def test_agents_that_were_paused_together_are_said_together() -> None:
 
 
 def test_a_reason_does_no_harm_to_a_terminal() -> None:
-    """Whatever somebody has pasted into it."""
+    """Whatever was pasted into it."""
     (line,) = lines([paused("ann", "a\n\x1b[2Jb")], {})
     assert line == "ann is paused (a b): lifefold resume ann"
 

@@ -1,4 +1,4 @@
-"""What a fleet costs: shown for each agent and task, and for all, where somebody has said it, and nowhere else."""
+"""The costs of a fleet: shown for each agent and task, and for all, where a session has reported them."""
 
 import signal
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_money_is_said_in_dollars_and_cents(microusd: int, words: str) -> None:
 
 
 def test_tokens_without_a_known_cost_are_counted() -> None:
-    """And nothing is said of what nobody knows anything of."""
+    """And unknown costs are not shown."""
     assert [cost(each) for each in (Usage(1_240_000, 9, 9), Usage(0, 1_200, 340), Usage())] == [
         "$1.24",
         "1,540 tokens",

@@ -160,7 +160,7 @@ def prepared(tmp_path: Path, whole: Sandbox) -> Prepared:
 
 
 USUAL: Final = ("status", "stop", "again")
-"""A command that reads, one that writes, and one that runs: these are tried with every damage, all with some."""
+"""Commands that read, write and run: these are tried with every damage, all others with some."""
 
 TRIED: Final = [
     (damage, command)
@@ -174,7 +174,7 @@ TRIED: Final = [
 def test_a_log_that_is_not_as_it_was_written_is_named_by_every_command(
     prepared: Prepared, damage: str, command: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The file, what is wrong, which entry is the first that is wrong. No entry is written; a run takes an epoch."""
+    """The file, the damage, and the first wrong entry. No entry is written; a run takes an epoch."""
     do, complaint = DAMAGES[damage]
     do(prepared.log)
     before = prepared.log.read_bytes() if prepared.log.is_file() else b""

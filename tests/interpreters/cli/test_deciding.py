@@ -1,4 +1,4 @@
-"""What people decide about tasks: what is taken, what is refused and why, and what can be done instead."""
+"""Decisions of operators about tasks: accepted ones, refused ones with their reasons, and the alternatives."""
 
 from pathlib import Path
 
@@ -106,7 +106,7 @@ def test_where_no_agent_is_left_no_task_is_said_to_wait_for_anything(log: Path, 
 
 
 def test_finished_work_is_approved_and_nothing_is_completed_by_that(log: Path, tell: Told) -> None:
-    """It is DONE, to be merged by whoever has time; a second word says so, and so does a rejection that is late."""
+    """It is DONE, to be merged by a free worker. A second approval and a late rejection are answered with that."""
     log_of_finished_work(log)
     assert tell("approve T1").startswith("T1: approved: it is merged next")
     assert tell.state("T1") == "DONE"
@@ -157,7 +157,7 @@ def test_an_unknown_task_is_bad_input_and_names_those_that_are_like_it(log: Path
 
 
 def test_a_log_without_a_fleet_says_so(log: Path, tell: Told) -> None:
-    """Nobody is there to be told; a run has to begin first."""
+    """No agent is there; a run has to begin first."""
     SqliteStore.create(log, {"fleet": "fleet"}).close()
     assert "begin with lifefold run FLEET.toml" in tell("cancel T1", 2)
 
@@ -179,11 +179,11 @@ INSTEAD: dict[str, tuple[str, tuple[Event, ...], str]] = {
     "rests": ("FAILED", (task.Failed(1, "no"),), "it can be cancelled when that begins"),
     "hopeless": ("FAILED", (task.Failed(1, "permission denied"),), "only lifefold retry hopeless"),
 }
-"""Tasks that cannot be cancelled: their states, what has happened to them, and what is said."""
+"""Tasks that cannot be cancelled: their states, their past, and the refusal."""
 
 
 def test_what_cannot_be_cancelled_says_what_can_be_done_instead(log: Path, tell: Told) -> None:
-    """What is done, or has failed, cannot (E16); nor what waits for a person, who can say no."""
+    """A done or failed task cannot be (E16). Neither can one that waits for an operator, who can reject it."""
     agents = tuple(AgentPlan(f"agent-{name}") for name in INSTEAD)
     of = FleetLog(log, *(TaskPlan(name, "x", needs_approval=name == "asking") for name in INSTEAD), T2, agents=agents)
     for name, (_, events, _) in INSTEAD.items():
@@ -215,7 +215,7 @@ def test_an_orphan_is_not_cancelled_and_it_is_said_what_becomes_of_it(
 
 
 def test_a_failed_task_is_tried_once_more_at_once(log: Path, tell: Told) -> None:
-    """Also one that has no retries left, and each time that somebody says so."""
+    """Also one without retries, and at each command."""
     of = FleetLog(log, T1, T2).failed("T1")
     assert tell("retry T1").startswith("T1: is tried once more, at once")
     record = folded(log).record("board", "task:T1")

@@ -2,16 +2,15 @@
 
 import json
 import time
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-import itf_py
 import pytest
 
 from collector import collector
 from fleet_log import FleetLog
 from fleet_sandbox import Sandbox
+from itf_reader import trace_in
 from lifefold.core.fleet import TaskPlan
 from lifefold.core.lifecycles import task
 from lifefold.interpreters.cli import logs
@@ -26,14 +25,6 @@ OWN = "lobby:system"
 def door(tmp_path: Path) -> Path:
     """Return the log of a system of one's own."""
     return written(tmp_path / "door.db", ALLOWED)
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Generator[Sandbox]:
-    """A place for a run with real processes."""
-    made = Sandbox(tmp_path)
-    yield made
-    made.kill_all()
 
 
 @pytest.fixture
@@ -168,7 +159,7 @@ def test_a_log_is_an_itf_trace(door: Path, tmp_path: Path, capsys: pytest.Captur
     path = tmp_path / "door.itf.json"
     assert main(["export", "itf", OWN, str(door), "--to", str(path)]) == 0
     assert capsys.readouterr().out == f"written: {path}\n"
-    trace = itf_py.trace_from_json(json.loads(path.read_text()))
+    trace = trace_in(path.read_text())
     assert trace.vars == ["aggregates", "in_flight", "input", "now_ms"]
     assert len(trace.states) == 1 + len(ALLOWED)
     first, last = trace.states[0].values, trace.states[-1].values
@@ -183,7 +174,7 @@ def test_a_fleet_is_an_itf_trace_with_its_messages(fleet: FleetLog, capsys: pyte
     """The board has told the worker of its task, and no entry has received that."""
     fleet.claimed("T1")
     assert main(["export", "itf", str(fleet.path)]) == 0
-    trace = itf_py.trace_from_json(json.loads(capsys.readouterr().out))
+    trace = trace_in(capsys.readouterr().out)
     last = trace.states[-1].values
     assert "Assigned" in {type(each.event).__name__ for each in last["in_flight"]}
     assert last["aggregates"]["board"]["task:T1"].state == "IN_PROGRESS"

@@ -1,4 +1,4 @@
-"""Tables for terminals: what fits is whole, and what does not is left out in an order that is told."""
+"""Tables for terminals: columns that fit are whole, and others are left out in a stated order."""
 
 from functools import partial
 

@@ -1,8 +1,10 @@
 """The flight recorder on the command line: replay, verify, fork, diff, log and check, of fleets and own systems."""
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +16,9 @@ from fleet_log import FleetLog
 from lifefold.core.fleet import TaskPlan
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Batch, SqliteStore
-from lobby import ALLOWED, RUN, Pushed, written
+from lobby import ALLOWED, RUN, Pushed, system, written
 
 OWN = "lobby:system"
 
@@ -23,7 +26,7 @@ OWN = "lobby:system"
 @pytest.fixture
 def door(tmp_path: Path) -> Path:
     """Return the log of the usual run, whose sixth entry breaks a property."""
-    return written(tmp_path / "door.db")
+    return written(tmp_path / "door.db", rules=rules_version(system))
 
 
 @pytest.fixture
@@ -42,6 +45,20 @@ def test_replay_shows_the_entities_and_the_entries_around(door: Path, capsys: py
     assert "this entry: lobby door: Turned; Open → Locked" in said
     assert "the next:   lobby door: Turned; Locked → Closed, 1s later" in said
     assert said.splitlines()[5].split() == ["lobby", "door", "Locked", "0s", "-", "turns", "1"]
+
+
+def test_replay_shows_what_is_not_usual_in_a_record_and_cuts_long_values(
+    fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line for each entity fits a page: no usual values, no names of types, and the beginning of a long text."""
+    assert main(["replay", str(fleet)]) == 0
+    said = capsys.readouterr().out
+    (session,) = (line for line in said.splitlines() if line.split()[:2] == ["worker/ann", "session"])
+    assert "name 'ann'" in session
+    assert "Limits(" not in said
+    (task,) = (line for line in said.splitlines() if "task:T1" in line and line.startswith("board"))
+    assert len(task) < 300
+    assert "RetryPolicy(" not in task
 
 
 def test_replay_of_a_fleet_has_messages_in_flight_and_is_json_too(
@@ -64,6 +81,31 @@ def test_verify_allows_a_sound_run(fleet: Path, capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out
     assert said.endswith("this run was allowed\n")
     assert "anchor      the one outside of the log fits" in said
+
+
+def test_the_chain_alone_needs_no_system(door: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that breaks a property is as it was written; a changed entry is found all the same."""
+    assert main(["verify", str(door), "--chain"]) == 0
+    said = capsys.readouterr().out
+    assert said.endswith("the log is as it was written\n")
+    assert "properties" not in said
+    with closing(sqlite3.connect(door)) as connection:
+        connection.execute("UPDATE entries SET at_ms = at_ms + 1 WHERE position = 3")
+        connection.commit()
+    assert main(["verify", "--db", str(door), "--chain"]) == 1
+    assert "not allowed: entry 3 (lobby, version 3)" in capsys.readouterr().out
+    assert main(["verify", str(door), "--chain", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["intact"], found["fault"]["kind"], found["fault"]["seq"]) == (False, "chain", 3)
+    assert main(["verify", str(door), "--chain", "--certificate", "x"]) == 2
+    assert "a chain needs no rules" in capsys.readouterr().err
+
+
+def test_the_chain_alone_is_compared_with_the_anchor(door: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An anchor that cannot be read is a fault, as in the whole audit."""
+    door.with_name(f"{door.name}.anchor").write_text("nonsense")
+    assert main(["verify", str(door), "--chain"]) == 1
+    assert "not allowed: the log: " in capsys.readouterr().out
 
 
 def test_verify_names_the_first_entry_that_was_not_allowed(door: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,7 +261,8 @@ def test_check_searches_from_the_state_of_a_log(tmp_path: Path, capsys: pytest.C
 
 def test_the_log_of_an_example_is_read_by_its_own_system(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A fleet with an added state is replayed, verified and told by the system of the example."""
-    path, ledger = tmp_path / "paced.db", Ledger(paced.resting)
+    path = tmp_path / "paced.db"
+    ledger = Ledger(paced.resting, rules=rules_version(paced.resting))
     decisions = [ledger.decide(name, envelope) for name, envelope in paced.fleet[1]]
     entries = [each.entry for each in decisions if isinstance(each, Decision)]
     with SqliteStore.create(path, {}) as store:

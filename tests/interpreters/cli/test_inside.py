@@ -1,4 +1,4 @@
-"""Commands that are given inside a session of a fleet: what a session may say, and what only an operator may."""
+"""Commands inside a session of a fleet: those that a session may give, and those of operators only."""
 
 from pathlib import Path
 
@@ -163,7 +163,7 @@ def test_a_number_is_no_token(
 def test_what_a_session_says_has_no_secret(
     log: FleetLog, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It becomes the prompt of others, and everybody reads the log."""
+    """It becomes the prompt of other agents, and the log has many readers."""
     monkeypatch.setenv("AN_API_KEY", "sk-0123456789")
     monkeypatch.setenv("HARMLESS", "plain-words")
     monkeypatch.setenv("LIFEFOLD_REDACT", "HARM*")

@@ -185,7 +185,7 @@ def test_a_log_that_is_followed_shows_what_comes_until_the_fleet_is_over(tmp_pat
 
 @pytest.mark.parametrize("option", ["--task", "--agent"])
 def test_what_is_not_there_yet_may_be_followed(tmp_path: Path, option: str) -> None:
-    """A part of a task comes when its task is split. Somebody who has mistyped a name is told so all the same."""
+    """A part of a task comes when its task is split. A mistyped name is named all the same."""
     sandbox = Sandbox(tmp_path).prepare("plain-1", repository=False)
     sandbox.run()
     done = sandbox.call("log", "--follow", option, "plain-1.1")
@@ -197,7 +197,7 @@ def test_what_is_not_there_yet_may_be_followed(tmp_path: Path, option: str) -> N
 
 
 def test_following_a_log_can_be_interrupted(tmp_path: Path) -> None:
-    """By Ctrl-C, with the exit code of whoever leaves."""
+    """By Ctrl-C, with the exit code of an interrupted command."""
     log = FleetLog(tmp_path / "x.db", T1).path
     command = [*LIFEFOLD, "log", "--follow", "--task", "T1", "--db", str(log)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as follows:

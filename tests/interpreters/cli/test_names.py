@@ -1,4 +1,4 @@
-"""Whoever mistypes a name is shown those that may have been meant, in whole sentences."""
+"""A mistyped name is answered with similar ones, in whole sentences."""
 
 import pytest
 

@@ -281,7 +281,7 @@ def test_what_a_timer_brings_is_said_in_words(tmp_path: Path) -> None:
 def test_what_waits_for_a_person_stands_on_top(
     tmp_path: Path, width: int, height: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the command that answers; who is paused is shown to be, and what does not fit is counted."""
+    """With the command that answers. Paused agents are marked, and lines that do not fit are counted."""
     sandbox = Sandbox(tmp_path).prepare(*(f"plain-{n}" for n in range(20)), agents=6, repository=False)
     sandbox.demand("", "approve_plan = true")
     monkeypatch.chdir(sandbox.folder)

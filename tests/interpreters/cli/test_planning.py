@@ -169,7 +169,7 @@ def test_a_task_that_closes_before_the_rest_is_accepted_is_named_afterwards(
 def _more(terminal: int) -> bytes:
     try:
         return os.read(terminal, 4096)
-    except OSError:  # nobody has the other end
+    except OSError:  # the other end is closed
         return b""
 
 

@@ -1,4 +1,4 @@
-"""A fleet whose output nobody reads: the agents go on, and operators are heard."""
+"""A fleet whose output has no reader: the agents go on, and operator commands are taken."""
 
 import os
 import pty
@@ -19,7 +19,7 @@ from stuck_pipe import StuckPipe
 
 @pytest.fixture
 def pipe() -> Iterator[IO[str]]:
-    """Return where nobody reads."""
+    """Return a pipe without a reader."""
     pipe = StuckPipe()
     yield pipe.stream
     pipe.close()
@@ -83,7 +83,7 @@ def read_all(terminal: int) -> str:
     try:
         while more := os.read(terminal, 65_536):
             seen += more
-    except OSError:  # how Linux says that nobody has the other end open any more
+    except OSError:  # how Linux reports that the other end is closed
         pass
     os.close(terminal)
     return seen.decode()

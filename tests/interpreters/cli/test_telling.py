@@ -1,4 +1,4 @@
-"""What people tell agents, how it gets to them, and that nothing of it is lost, whoever else speaks meanwhile."""
+"""Operator messages to agents: their delivery, and none is lost beside other commands."""
 
 import subprocess
 from pathlib import Path
@@ -66,7 +66,7 @@ STOPS = (
 
 
 def test_a_stop_reports_its_consequences(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What happens to what runs, that it is final, where it is seen; and who sends it a message, when it is read."""
+    """The answers name the effect on sessions, and its place. A message has its sender and its delivery."""
     FleetLog(log, T1)
     assert (
         tell(log, capsys, "send", "ann", "look") == "ann: accepted; its next prompt has it; the next run acts on it\n"
@@ -177,7 +177,7 @@ def test_a_user_without_a_name_is_known_by_the_number(monkeypatch: pytest.Monkey
 
 
 def test_two_concurrent_commands_are_decided_one_after_the_other(log: Path) -> None:
-    """While somebody else writes both have to wait; then one of them writes down what both have said."""
+    """Both wait for another writer; then one of them writes both commands."""
     FleetLog(log, T1, TaskPlan("T2", "x"))
     commands = [["cancel", "T1"], ["task", "add", "--id", "T3", "--prompt", "x"]]
     with SqliteStore.open(log) as busy:
@@ -229,7 +229,7 @@ def test_a_message_is_as_urgent_without_a_runner_as_beside_one(log: Path, capsys
 
 
 def test_what_an_agent_was_never_told_stays_in_its_status(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody reads it when it has stopped for good, and whoever wrote it sees that."""
+    """An agent that has stopped for good does not read it, and the answer says so."""
     of = FleetLog(log, T1).happens("worker/ann", "mailbox", mailbox.OperatorMessageArrived("look"))
     of.happens("worker/ann", "desired_state", desired_state.StopWanted("enough"))
     assert "1 message undelivered" in tell(log, capsys, "status")
@@ -249,7 +249,7 @@ def test_a_message_to_a_full_inbox_is_refused_with_the_reason(log: Path, capsys:
 def test_a_command_says_that_a_runner_has_not_answered(
     log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was said is not lost: whoever writes next takes it, once."""
+    """The command is not lost: the next writer takes it, once."""
     FleetLog(log, T1)
     monkeypatch.setattr(operator_commands, "ANSWER_TIMEOUT_S", 0.2)
     with SqliteStore.open(log):

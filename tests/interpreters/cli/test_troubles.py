@@ -109,7 +109,7 @@ def test_a_folder_of_logs_that_is_not_for_this_user_is_not_taken_for_an_empty_on
 
 @under_permissions
 def test_a_user_who_may_write_a_log_may_act_on_it_although_another_made_the_lock(tmp_path: Path) -> None:
-    """The log's file alone proves that somebody may: a group's users need no right to write the lock beside it."""
+    """The log's file alone decides: users of a group need no right to write the lock beside it."""
     log = FleetLog(tmp_path / "fleet.db", TaskPlan("T1", "x")).path
     log.with_name("fleet.db.lock").chmod(0o444)
     command = [*UNPRIVILEGED, *LIFEFOLD, "cancel", "T1", "--db", str(log)]
@@ -146,7 +146,7 @@ def test_a_runner_waits_for_a_program_that_keeps_its_log_busy(sandbox: Sandbox) 
 
 
 def test_a_log_that_ends_in_the_future_is_gone_on_with_at_once(sandbox: Sandbox) -> None:
-    """The machine's clock was set back between two runs: nobody waits until it has caught up."""
+    """The machine's clock was set back between two runs: no run waits until it has caught up."""
     sandbox.prepare("crash-1", repository=False)
 
     async def run_until_it_cools_down() -> None:
@@ -199,7 +199,7 @@ def test_a_message_that_is_no_text_is_bad_input(sandbox: Sandbox) -> None:
 
 
 def test_a_command_whose_output_is_closed_does_its_work(sandbox: Sandbox) -> None:
-    """``lifefold status >&-`` is somebody who wants to know no more than the exit code."""
+    """``lifefold status >&-`` asks for the exit code alone."""
     sandbox.prepare("plain-1", repository=False)
     sandbox.run()
     silently = ["sh", "-c", 'exec "$@" >&-', "sh"]

@@ -36,7 +36,7 @@ def test_an_agent_without_work_left_is_not_reported_as_stopped_by_an_operator(sa
     assert "OperatorStop" not in said
     assert "Assigned: plain-1, claim 1" in said
     assert re.search(r"Completed: epoch 1$", said, re.MULTILINE)
-    assert not re.search("took_ms|silent", said)  # nobody wants to know the one, and the other is as it should be
+    assert not re.search("took_ms|silent", said)  # neither tells an operator anything
     assert "Brief(" not in said
     assert any(event["metadata"]["event"] == "OperatorStop" for event in sandbox.json("log"))
     status = sandbox.call("status").stdout
@@ -86,7 +86,7 @@ def test_a_shutdown_reports_what_still_runs_and_how_to_continue(
 
 
 def test_a_second_stop_says_that_the_first_was_final(sandbox: Sandbox) -> None:
-    """Whoever asks again learns that it is done."""
+    """A second request is answered with its result."""
     sandbox.prepare("plain-1", repository=False)
     sandbox.run()
     assert "agent: has stopped already, and for good\n" in sandbox.call("stop", "--all", code=2).stdout

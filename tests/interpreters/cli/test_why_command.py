@@ -42,7 +42,7 @@ def test_a_blocked_task_is_explained_down_to_what_has_failed(sandbox: Sandbox) -
 
 
 def test_an_unknown_task_is_bad_input_and_names_those_that_are_like_it(sandbox: Sandbox) -> None:
-    """Whoever mistypes one finds it."""
+    """A mistyped one is found."""
     sandbox.prepare("plain-1", "other-2", repository=False)
     sandbox.run()
     assert "there is no task 'plane-1'; did you mean plain-1?" in sandbox.call("why", "plane-1", code=2).stderr

@@ -1,5 +1,6 @@
 """Texts for operators: times, names, and commands as a shell finds them."""
 
+import shlex
 from datetime import datetime
 
 import pytest
@@ -13,6 +14,7 @@ from lifefold.interpreters.cli.wording import (
     clock_time,
     coming,
     cut_in_the_middle,
+    in_shell,
     is_missing,
     next_of,
     plain_state,
@@ -106,3 +108,17 @@ def test_a_message_names_the_program_as_it_is_called(monkeypatch: pytest.MonkeyP
 def test_every_command_is_known_to_messages() -> None:
     """Or a message would name a program that the shell does not find."""
     assert sorted(COMMANDS.split("|")) == sorted(grammar.parser().get_default("known"))
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["python3", "-c", "assert slug('A b') == 'a-b'"], """python3 -c "assert slug('A b') == 'a-b'\""""),
+        (["sh", "-c", "echo $HOME"], "sh -c 'echo $HOME'"),
+        (["echo", "it's $5"], """echo 'it'"'"'s $5'"""),
+        (["make", "test"], "make test"),
+    ],
+)
+def test_a_command_is_shown_in_quotes_that_are_easy_to_read(argv: list[str], shown: str) -> None:
+    assert in_shell(argv) == shown
+    assert shlex.split(shown) == argv

@@ -97,7 +97,7 @@ def test_a_strange_folder_name_does_no_harm(tmp_path: Path) -> None:
 def test_init_makes_a_repository_where_there_is_none(tmp_path: Path) -> None:
     written = write_init(tmp_path / "new")
     fleet = load(written.fleet_file)
-    assert written.made_repository
+    assert (tmp_path / "new" / ".git").is_dir()
     assert [path.name for path in written.files] == ["fleet.toml", "agent.py", ".gitignore"]
     assert (fleet.name, fleet.repository, fleet.warnings) == ("new", (tmp_path / "new").resolve(), ())
     assert git(tmp_path / "new", "log", "--format=%s") == "A fleet of agents"
@@ -129,7 +129,7 @@ def test_init_uses_the_repository_around_it_says_so_and_commits_nothing(tmp_path
     git(tmp_path, "init", "--quiet")
     (tmp_path / "sub").mkdir()
     written = write_init(tmp_path / "sub")
-    assert not written.made_repository
+    assert not (tmp_path / "sub" / ".git").exists()
     assert written.repository == load(written.fleet_file).repository == tmp_path.resolve()
     assert f"inside the git repository {tmp_path.resolve()}, on branch ma" in written.notes[0]
     assert "merge into its branch" in written.notes[0]

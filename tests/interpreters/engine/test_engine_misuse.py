@@ -149,7 +149,7 @@ async def nothing() -> None:
 
 
 async def test_an_engine_that_has_ended_takes_nothing(pottery: Pottery) -> None:
-    """An input that would be lost is an error that says what to do; ``send`` answers that the engine has stopped."""
+    """A lost input is an error with its remedy; ``send`` answers that the engine has stopped."""
     engine = fresh(pottery)
     await engine.run(lambda _: True)
     assert engine.has_ended

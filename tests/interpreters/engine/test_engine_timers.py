@@ -63,7 +63,7 @@ async def test_timers_that_are_overdue_come_in_the_order_of_their_deadlines(pott
 
 
 async def test_timers_that_are_due_one_after_the_other_come_one_after_the_other(pottery: Pottery) -> None:
-    """The one that comes does not take along what is due a millisecond later, which would be refused, and lost."""
+    """A timer that fires does not bring one along that is due a millisecond later: it would be refused, and lost."""
     async with pottery.running("a", "b"):
         await cool(pottery)
         await pottery.at(1)

@@ -235,7 +235,7 @@ def test_whole_numbers_where_others_are_expected_fold_again() -> None:
 
 
 def test_an_input_that_cannot_be_decoded_again_is_refused() -> None:
-    """An input that is not of the types that it declares would make a log that no engine can begin on."""
+    """An input with wrong types would make a log that no engine can load."""
     ledger = Ledger(WAX)
     ledger.decide("wax", Envelope("", Opened({"wax": Wax()}), 1))
     wrong: Any = "hot"

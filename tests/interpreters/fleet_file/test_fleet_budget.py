@@ -1,4 +1,4 @@
-"""The guarantee: what a fleet file says of budgets is what the core limits; what cannot be kept is refused."""
+"""The guarantee: the budgets of a fleet file are the limits of the core. Impossible ones are refused."""
 
 from pathlib import Path
 

@@ -38,7 +38,7 @@ def test_any_document_is_a_fleet_or_a_fleet_file_error(path: Path, document: dic
             assert str(error)
         case Fleet() as fleet:
             assert fleet.plan.agents
-            assert fleet.fingerprint
+            assert fleet.meaning
 
 
 @given(st.binary(max_size=40) | st.text(st.sampled_from("[]{}=.\"'\n #ab1\\"), max_size=40).map(str.encode))

@@ -1,4 +1,4 @@
-"""The interpreters of a fleet file: which go first, what each is for, and what of that belongs to the log."""
+"""The interpreters of a fleet file: their order, their effects, and their part of the meaning."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_a_table_in_place_of_several_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_performs_effects_alone_may_come_and_go(tmp_path: Path) -> None:
-    """Nothing of an effect is left that somebody would have to find again."""
+    """No effect leaves anything to find again."""
     assert fleet(tmp_path, PAGER).meaning == fleet(tmp_path).meaning
 
 

@@ -59,13 +59,13 @@ def test_comments_order_of_keys_and_spelling_do_not_matter(folder: Path) -> None
         name = "demo"
     """
     one, two = fleet(folder), fleet(folder, content=other)
-    assert one.fingerprint == two.fingerprint
+    assert one.meaning == two.meaning
     assert describe_difference(one.meaning, two.meaning) == ()
 
 
 def test_a_file_means_the_same_in_another_folder(folder: Path) -> None:
     (folder / "other").mkdir()
-    assert fleet(folder).fingerprint == fleet(folder / "other").fingerprint
+    assert fleet(folder).meaning == fleet(folder / "other").meaning
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_file_means_the_same_in_another_folder(folder: Path) -> None:
 def test_a_difference_is_told_key_by_key(folder: Path, old: str, new: str, difference: list[str]) -> None:
     commands = '["sh", "{fleet_dir}/a.sh", "{prompt}"]', '["sh", "-e", "{fleet_dir}/a.sh", "{prompt}"]'
     one, two = fleet(folder), fleet(folder, (old, new))
-    assert one.fingerprint != two.fingerprint
+    assert one.meaning != two.meaning
     expected = [line.format(*commands) if "{}" in line else line for line in difference]
     assert describe_difference(one.meaning, two.meaning) == tuple(expected)
 

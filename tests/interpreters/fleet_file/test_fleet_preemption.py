@@ -55,7 +55,7 @@ def test_preemption_is_only_on_if_the_file_says_so(
 
 
 def test_a_deadline_is_a_duration_that_is_not_over_at_once(tmp_path: Path) -> None:
-    """Whoever wants it without grace has no key for that."""
+    """No key takes the grace away."""
     with pytest.raises(FleetFileError, match=r"fleet\.preemption\.deadline"):
         loaded(tmp_path, f'{EMPTY}\ndeadline = "0s"')
 

@@ -81,7 +81,7 @@ def test_the_order_of_answers_is_a_part_of_the_meaning(tmp_path: Path) -> None:
     """The first that matches decides."""
     one, two = (f'[[answers]]\ntool = "{name}"\nanswer = "deny"\n' for name in "ab")
     first, second = loaded(tmp_path, one + two), loaded(tmp_path, two + one)
-    assert first.fingerprint != second.fingerprint
+    assert first.meaning != second.meaning
     (line,) = describe_difference(first.meaning, second.meaning)
     assert line.startswith("fleet.questions.answers: was ")
     with_time = loaded(tmp_path, f'{EMPTY}\ntimeout = "1s"')

@@ -149,7 +149,7 @@ def test_every_key_is_described_and_has_its_default() -> None:
 
 
 def shipped(folder: Path) -> Iterator[str]:
-    """Yield every fleet file that is shipped, written by a command, or shown; what that leaves out is put in."""
+    """Yield every fleet file that is shipped, written by a command, or shown in the pages; parts are completed."""
     init = write_init(folder / "init").fleet_file.read_text()
     yield init
     yield re.sub(r"^# (?=\[\[|[a-z_]+ = )", "", init, flags=re.MULTILINE)
@@ -199,7 +199,7 @@ def test_no_text_that_a_key_accepts_is_refused_by_the_schema(key: Key[Any], text
 def test_a_value_of_another_kind_is_refused_by_both(
     path: Path, path_to_it: tuple[str, ...], key: Key[Any], data: st.DataObject
 ) -> None:
-    """Every key that is declared is read, and what its schema says of kinds and words is what the reader says."""
+    """Every declared key is read, and the schema accepts the same kinds and words as the reader."""
     document = small(key.name, path_to_it)
     table_at(document, path_to_it)[key.name] = data.draw(misfits(key.form.schema))
     told = [message for place, message in problems(path, document).items() if key.name in place]

@@ -78,7 +78,7 @@ def test_every_kind_of_trigger_is_read_and_said_again(tmp_path: Path) -> None:
         Changed("src/**/*.py"),
     )
     assert web.takes_messages
-    assert fleet.fingerprint == read(tmp_path, f"triggers = [{', '.join(written)}]\n").fingerprint
+    assert fleet.meaning == read(tmp_path, f"triggers = [{', '.join(written)}]\n").meaning
     other = read(tmp_path, QUEUE)
     (line,) = describe_difference(other.meaning, fleet.meaning)
     assert line.startswith("services.web.triggers: was ")
@@ -155,7 +155,7 @@ def test_a_service_has_no_task_to_put_into_its_command(tmp_path: Path) -> None:
 
 
 def test_services_alone_are_for_a_fleet_that_is_kept_alive(tmp_path: Path) -> None:
-    """A fleet ends with its tasks, and these need somebody who takes them."""
+    """A fleet ends with its tasks, and these need an agent."""
     assert "or lifefold run --watch, for services alone" in refused(tmp_path, QUEUE, watch=False)
     task = '[[tasks]]\nid = "T1"\nprompt = "do it"\n'
     assert "an agent that takes them" in refused(tmp_path, QUEUE, task)

@@ -43,7 +43,7 @@ def loaded(folder: Path, *lines: str) -> Fleet:
 def test_silence_is_watched_only_if_the_file_says_how_long_it_may_last(
     tmp_path: Path, lines: tuple[str, ...], means: Limits | None
 ) -> None:
-    """People are told when half of it is over, unless it says otherwise; nobody is interrupted unless it says so."""
+    """Operators are told after half of it, unless it says otherwise. No session is interrupted unless it says so."""
     fleet = loaded(tmp_path, *lines)
     assert fleet.agents[0].stall == fleet.plan.agents[0].stall == means
     assert any("a session that hangs is never ended" in each for each in fleet.warnings) is (means is None)

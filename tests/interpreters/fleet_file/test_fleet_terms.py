@@ -1,4 +1,4 @@
-"""The guarantee: who may take a task, beside which others, how often, and what a person says to it is as written."""
+"""The guarantee: roles, shared files, retries and approvals of a task are as written."""
 
 from pathlib import Path
 
@@ -210,7 +210,7 @@ def test_a_difference_is_told_in_the_files_words(
 
 
 def test_trust_counts_if_and_only_if_anything_of_it_is_written(tmp_path: Path) -> None:
-    """Gates, where an agent begins, or what a task takes; with nothing of it everybody may do everything (E34)."""
+    """Gates, where an agent begins, or what a task takes; without them every agent may do everything (E34)."""
     assert read(tmp_path).plan.gates is None
     assert read(tmp_path, agent='trust = "trusted"').plan.gates == GatePlan()
     assert read(tmp_path, fleet="gates = {}").plan.gates == GatePlan()
@@ -240,7 +240,7 @@ def test_the_order_of_a_tasks_files_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_another_role_is_another_fleet(tmp_path: Path) -> None:
-    """Somebody else would do the work."""
+    """Another agent would do the work."""
     roles = 'roles = ["a", "b"]'
     one, other = (read(tmp_path, agent=roles, task=f'role = "{role}"') for role in "ab")
     assert describe_difference(one.meaning, other.meaning) == ("tasks.T1.role: was a, is b",)

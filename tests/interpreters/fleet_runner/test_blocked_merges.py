@@ -1,4 +1,4 @@
-"""What is in somebody's way is found from another terminal, with its age, and is in no log."""
+"""Obstacles of merges are shown in another terminal, with their age, and are in no log."""
 
 import signal
 import time
@@ -42,7 +42,7 @@ def test_a_merge_that_a_file_is_in_the_way_of_is_found_from_another_terminal(san
 
 
 def test_what_a_runner_that_is_gone_has_found_stays_with_its_age_until_the_next_one_begins(sandbox: Sandbox) -> None:
-    """Nobody claims that it is so still; the next runner looks itself."""
+    """The obstacle may be gone by now; the next runner looks itself."""
     sandbox.prepare("plain-1")
     mine = sandbox.folder / "repo" / "plain-1.txt"
     mine.write_text("the user's own\n")
@@ -115,7 +115,7 @@ def test_a_run_begins_without_what_an_earlier_one_has_found(tmp_path: Path) -> N
 
 @pytest.mark.anyio
 async def test_a_new_log_begins_without_what_an_earlier_one_of_its_name_has_left(sandbox: Sandbox) -> None:
-    """Somebody has removed the log, and not the folder beside it."""
+    """The log was removed, and not the folder beside it."""
     sandbox.prepare("plain-1", repository=False)
     file = FleetFolder(sandbox.log).waits
     Waits(file).seen("agent", "merge plain-1", "waits to merge plain-1: a file")

@@ -204,7 +204,7 @@ def test_two_fleets_in_one_process_have_each_its_own_modules(folder: Path) -> No
 
 
 def test_a_module_with_the_name_of_one_that_is_loaded_is_refused(folder: Path) -> None:
-    """Nobody else's module is replaced, and none is taken for another one: it is told what to do."""
+    """No other module is replaced, and none is taken for another one: the error says what to do."""
     (folder / "json.py").write_text("Decoder = 7\n")
     told = refused(folder, 'use = "json:Decoder"')
     assert "json:Decoder cannot be loaded: there is a module json already, " in told
@@ -243,7 +243,7 @@ def test_an_entry_point_that_cannot_be_loaded_says_whose_it_is(folder: Path) -> 
 
 
 def test_a_name_that_two_distributions_have_is_refused(folder: Path) -> None:
-    """Nobody could say which is meant."""
+    """The name would be ambiguous."""
     install(folder, "acme", pager="noted:Noted")
     install(folder, "bell", pager="noted:fails")
     said = refused(folder, 'use = "pager"')

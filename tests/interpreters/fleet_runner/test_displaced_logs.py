@@ -4,7 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,13 +13,6 @@ from fleet_sandbox import HANG_S, Sandbox
 from lifefold.interpreters.store import SqliteStore
 
 ENDS = ("", "-wal", "-shm", ".lock")
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    sandbox = Sandbox(tmp_path)
-    yield sandbox
-    sandbox.kill_all()
 
 
 def deleted(log: Path) -> None:

@@ -240,7 +240,7 @@ def test_a_reader_that_goes_away_stops_no_agent(sandbox: Sandbox) -> None:
 
 
 def test_a_hangup_makes_the_runner_leave(sandbox: Sandbox) -> None:
-    """What a closed terminal sends has the effect of Ctrl-C, although nobody reads what is printed any more."""
+    """The signal of a closed terminal has the effect of Ctrl-C, although the output has no reader any more."""
     sandbox.prepare("slow-1", gates=["slow-1"])
     with sandbox.running() as run, sandbox.at_gate("slow-1"):
         assert run.process.stdout is not None

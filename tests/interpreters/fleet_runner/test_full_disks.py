@@ -1,19 +1,7 @@
 """A fleet whose disk is full for a while: it waits, says so, and goes on by itself."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from fleet_sandbox import Sandbox
 from small_disk import fill, needs_a_small_disk, small_disk
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    sandbox = Sandbox(tmp_path)
-    yield sandbox
-    sandbox.kill_all()
 
 
 @needs_a_small_disk

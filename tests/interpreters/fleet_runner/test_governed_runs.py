@@ -70,7 +70,7 @@ def test_work_that_waits_for_a_person_is_merged_when_he_agrees_and_its_agent_goe
 @LATER
 @on_trio
 def test_work_whose_agent_has_stopped_is_merged_by_another(sandbox: Sandbox, backend: str) -> None:
-    """Whoever is free: from what was recorded, and in no session."""
+    """By any free worker: from the recorded commit, and in no session."""
     sandbox.prepare("ask-1", agents=2).demand("ask-1", ASKS)
 
     def arrange(runner: Runner) -> None:
@@ -94,7 +94,7 @@ def test_work_whose_agent_has_stopped_is_merged_by_another(sandbox: Sandbox, bac
 @LATER
 @on_trio
 def test_work_that_does_not_fit_any_more_when_a_person_agrees_is_done_again(sandbox: Sandbox, backend: str) -> None:
-    """Somebody has merged something else there meanwhile: the next prompt says so, and a person is asked again."""
+    """Another merge was there meanwhile: the next prompt says so, and the operator is asked again."""
     sandbox.prepare("ask-1").demand("ask-1", ASKS)
 
     def arrange(runner: Runner) -> None:
@@ -245,7 +245,7 @@ def test_tasks_that_change_the_same_files_are_never_worked_at_together(sandbox: 
 def test_a_task_that_its_agent_splits_is_verified_as_a_whole_when_its_parts_are_merged(
     sandbox: Sandbox, backend: str
 ) -> None:
-    """The session that has split it is over, which is no error; what depends on it waits for the whole."""
+    """The session that has split it is over, which is no error. Its dependents wait for all parts."""
     sandbox.prepare("split-1", "after-2", agents=2)
     sandbox.demand("split-1", "max_subtasks = 4").demand("after-2", 'depends_on = ["split-1"]')
     proof = '["sh", "-c", "cat split-1+1.txt split-1+2.txt && ! test -e split-1.txt"]'

@@ -1,4 +1,4 @@
-"""What counts as a wish to leave, and what a run that goes on says of what it found."""
+"""The signals that end a run, and the words of the next run about the state of the log."""
 
 import signal
 from contextlib import ExitStack
@@ -46,7 +46,7 @@ def test_signals_that_come_at_once_are_one_request_to_leave(sandbox: Sandbox) ->
 
 
 def test_a_session_that_is_adopted_has_not_started_again(sandbox: Sandbox) -> None:
-    """The log knows that it runs: nothing is refused, and the run that goes on says what it goes on with."""
+    """The log has a running session: nothing is refused, and the next run says what it continues."""
     sandbox.prepare("plain-1", gates=["plain-1"])
     with ExitStack() as gate:
         with sandbox.running() as run:

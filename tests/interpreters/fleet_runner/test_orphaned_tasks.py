@@ -54,7 +54,7 @@ def told(of: Sandbox, command: str, *more: str) -> str:
 
 @pytest.mark.parametrize("task", ["exits-committed-1", "exits-whole-1", "killed-committed-1"])
 def test_work_that_is_proven_is_merged_although_its_session_has_died(tmp_path: Path, task: str) -> None:
-    """The session did all of it, committed or not, and crashed: nobody does it a second time."""
+    """The session did all of it, committed or not, and crashed: it is not done a second time."""
     of = sandbox(tmp_path, task)
     of.run()
     assert of.sessions(task) == 1

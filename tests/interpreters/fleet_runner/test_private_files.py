@@ -1,4 +1,4 @@
-"""Who may read what a run leaves: its user alone, unless that user opens it."""
+"""Only the user of a run may read its files, unless that user opens them."""
 
 import os
 import stat

@@ -135,7 +135,7 @@ def sessions(sandbox: Sandbox) -> list[str]:
 
 
 def test_an_agent_that_suspends_itself_unasked_goes_on_and_its_task_loses_no_retry(sandbox: Sandbox) -> None:
-    """Whoever has preempted it: a machine that is shut down, or the agent itself."""
+    """Preempted by the shutdown of a machine, or by the agent itself."""
     (sandbox.folder / "craft.py").write_text(TAKES_BREAKS)
     without_retries(sandbox)
     sandbox.run()

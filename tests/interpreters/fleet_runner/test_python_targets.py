@@ -63,7 +63,7 @@ def test_what_cannot_be_loaded_is_told_with_its_place_and_its_reason(tmp_path: P
 
 
 def test_nothing_is_said_of_what_can_be_loaded_whatever_it_prints(tmp_path: Path) -> None:
-    """No agent is made; what a session's environment has may be asked for; nobody waits for a thread."""
+    """No agent is made. The module may read the environment of a session. A thread is not waited for."""
     noise = """
 print("loaded, or not")
 for name in ("AGENT", "TASK", "ATTEMPT", "PROMPT_FILE", "STATE_FILE", "GRACE_MS"):
@@ -90,7 +90,7 @@ def test_what_takes_too_long_to_load_is_not_refused(tmp_path: Path) -> None:
     """Not to know is no proof; and nothing of the process is left."""
     os.mkfifo(tmp_path / "gate")
     assert said(tmp_path, f"open({str(tmp_path / 'gate')!r})", limits=Limits(1_000, 0, 100)) == ()
-    with pytest.raises(OSError, match="No such device or address"):  # nobody reads there
+    with pytest.raises(OSError, match="No such device or address"):  # the pipe has no reader
         os.open(tmp_path / "gate", os.O_WRONLY | os.O_NONBLOCK)
 
 

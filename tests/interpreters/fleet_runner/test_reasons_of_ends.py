@@ -27,7 +27,7 @@ sys.exit(status)
 
 
 class End(NamedTuple):
-    """What an agent says last, how it ends, what the journal has of that, and how often it is tried again of once."""
+    """The last words of an agent, its end, the entries of the journal, and the number of its retries."""
 
     said: str
     status: int

@@ -1,4 +1,4 @@
-"""What a run does with the user's repository as such: which one it may go on in, and what it leaves there."""
+"""The user's repository: the log belongs to one, and a run leaves only its branches and worktrees there."""
 
 import shutil
 from pathlib import Path

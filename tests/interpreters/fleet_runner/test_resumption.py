@@ -1,4 +1,4 @@
-"""The notice of a run that continues a log: what is in progress, and what is only claimed."""
+"""The notice of a run that continues a log: tasks in progress, and tasks that are only claimed."""
 
 from pathlib import Path
 

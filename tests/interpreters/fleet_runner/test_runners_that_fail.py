@@ -1,4 +1,4 @@
-"""Runners that die, crash, leave or meet another, and agents that spoil their own files: what that does to the rest."""
+"""Runners that die, crash, leave or meet another, and agents that spoil their own files: the others go on."""
 
 import json
 import os
@@ -6,7 +6,6 @@ import re
 import select
 import signal
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -77,13 +76,6 @@ if "repositories of its own" not in prompt:
 """
 
 
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    sandbox = Sandbox(tmp_path)
-    yield sandbox
-    sandbox.kill_all()
-
-
 def prepare(sandbox: Sandbox, agent: str, *tasks: str, agents: int = 1, **fleet: str) -> Sandbox:
     """Prepare a fleet of agents that do what is given and then their work, with all the time in the world."""
     sandbox.prepare(*tasks, agents=agents)
@@ -143,7 +135,7 @@ def _execute(log: Path, statement: str) -> None:
 
 def test_an_adopted_session_gets_its_lease_at_once(sandbox: Sandbox) -> None:
     """However little the lease of the runner before has left, the session does not end under the next one."""
-    prepare(sandbox, WAITS, "one", lease="1h")  # nobody renews by habit while this test goes on
+    prepare(sandbox, WAITS, "one", lease="1h")  # no shim renews its lease by itself during this test
     begun, go = Bell(sandbox.folder / "begun"), Bell(sandbox.folder / "go")
     killed_at_work(sandbox, begun, "one")
     directory = FleetFolder(sandbox.log).last_start("agent", 1)
@@ -153,7 +145,7 @@ def test_an_adopted_session_gets_its_lease_at_once(sandbox: Sandbox) -> None:
     control = os.open(directory / "control", os.O_RDONLY | os.O_NONBLOCK)
     try:
         with sandbox.running() as run:
-            assert select.select([control], [], [], PATIENCE_S)[0], "nobody has renewed the lease"
+            assert select.select([control], [], [], PATIENCE_S)[0], "the lease was not renewed"
             assert json.loads(os.read(control, 4096).splitlines()[0]).keys() == {"lease_until_boot_ms"}
             assert signal_if_ours(start.shim, signal.SIGCONT)
             go.ring()
@@ -165,7 +157,7 @@ def test_an_adopted_session_gets_its_lease_at_once(sandbox: Sandbox) -> None:
 
 
 def test_a_second_interrupt_also_kills_what_an_earlier_runner_has_left(sandbox: Sandbox) -> None:
-    """A stopped agent's session that survived its runner ends within its grace, or when nobody waits any longer."""
+    """A stopped agent's session that survived its runner ends within its grace, or when the next runner is left."""
     prepare(sandbox, DEAF, "one")
     sandbox.fleet.write_text(sandbox.fleet.read_text().replace('grace = "300ms"', 'grace = "1h"'))
     begun, asked = Bell(sandbox.folder / "begun"), Bell(sandbox.folder / "asked")
@@ -261,7 +253,7 @@ def test_a_session_finds_its_prompt_however_slow_effects_are(sandbox: Sandbox) -
         ended += sum(isinstance(step.event, SessionExited) for step in steps)
 
     async def slow(_effect: IncrementSession, _occasion: EffectContext) -> None:
-        while ended < 2:  # noqa: ASYNC110 - the engine calls nobody when an effect is late
+        while ended < 2:  # noqa: ASYNC110 - the engine reports no late effect
             await anyio.sleep(0.01)
 
     async def run() -> int:

@@ -1,11 +1,9 @@
-"""Runs of agents that know secrets: what they get, and that no record, prompt or screen has it."""
+"""Runs of agents that know secrets: they get them, and no record, prompt or screen has them."""
 
 import json
 import signal
 import sqlite3
-from collections.abc import Generator
 from contextlib import closing
-from pathlib import Path
 
 import anyio
 import pytest
@@ -29,14 +27,6 @@ pathlib.Path(task + ".txt").write_text("done")
 
 KEY = "sk-live-0123456789"
 PASSWORD = "opensesame"  # noqa: S105 - there is no such service
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Generator[Sandbox]:
-    """A place for runs; whatever still works there is killed in the end."""
-    made = Sandbox(tmp_path)
-    yield made
-    made.kill_all()
 
 
 @pytest.fixture

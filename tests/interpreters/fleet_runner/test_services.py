@@ -70,7 +70,7 @@ def send(of: Sandbox, *texts: str) -> None:
 
 
 def test_messages_are_run_in_their_order_each_once_and_the_fleet_ends_when_it_is_said(tmp_path: Path) -> None:
-    """Nobody takes tasks in it; the run in flight ends first."""
+    """It takes no tasks; the present run ends first."""
     of = sandbox(tmp_path)
     with of.running("--watch") as run:
         run.until("more may come")
@@ -99,7 +99,7 @@ def test_an_interval_is_run_time_and_again_beside_tasks_and_ends_with_them(tmp_p
 
 
 def test_a_fleet_that_is_not_watched_ends_with_its_tasks_and_its_services_with_it(tmp_path: Path) -> None:
-    """Without ``--watch`` nobody has to say anything."""
+    """Without ``--watch`` no command is needed."""
     of = sandbox(tmp_path, "T-1", triggers='{ every = "1h" }')
     of.run()
     assert runs(of) == []
@@ -216,7 +216,7 @@ def test_a_runner_that_leaves_lets_the_run_end_and_the_next_one_goes_on(tmp_path
 def test_a_closed_terminal_makes_the_runner_leave_and_another_signal_ends_the_run(
     tmp_path: Path, again: signal.Signals
 ) -> None:
-    """The run is waited for, although nobody reads what is printed any more, until somebody does not want to wait."""
+    """The run is waited for, although the output has no reader any more, until an operator ends the wait."""
     of = sandbox(tmp_path)
     os.mkfifo(tmp_path / "out" / "gate")
     with of.running("--watch") as run:
@@ -234,7 +234,7 @@ def test_a_closed_terminal_makes_the_runner_leave_and_another_signal_ends_the_ru
 
 
 def test_a_fleet_of_services_takes_no_tasks_and_a_service_without_a_queue_no_messages(tmp_path: Path) -> None:
-    """Whoever asks is told so, and nothing has changed."""
+    """The answer says so, and nothing has changed."""
     of = sandbox(tmp_path, triggers='{ every = "1h" }')
     with of.running("--watch") as run:
         run.until("more may come")
@@ -249,7 +249,7 @@ def test_a_fleet_of_services_takes_no_tasks_and_a_service_without_a_queue_no_mes
 
 
 def test_a_service_is_run_for_files_that_change_also_while_no_runner_was_there(tmp_path: Path) -> None:
-    """In the folder that it runs in: what came while nobody looked is found by the next runner, and is one run."""
+    """In its folder: the next runner finds the changes of the time without a runner, and they are one run."""
     of = sandbox(tmp_path, triggers='{ path = "inbox/" }')
     inbox = tmp_path / "repo" / "inbox"
     with of.running("--watch") as run:
@@ -274,7 +274,7 @@ def test_a_service_is_run_for_files_that_change_also_while_no_runner_was_there(t
 
 
 def test_a_service_that_watches_where_its_log_is_does_not_trigger_itself(tmp_path: Path) -> None:
-    """What it is run for is what others change; what the fleet writes for its runs is nothing."""
+    """Changes by others trigger it. The files that the fleet writes for its runs do not."""
     of = sandbox(tmp_path, triggers=f'{{ path = "**/*" }}, {QUEUE}')
     of.log = tmp_path / "repo" / "run.db"
     with of.running("--watch", "--db", str(of.log)) as run:

@@ -108,7 +108,7 @@ def test_a_session_that_moves_after_its_answer_is_not_ended() -> None:
 
 
 def test_a_runner_that_comes_back_ends_no_session_before_its_time_to_answer() -> None:
-    """Silent for an hour, and nobody has watched: each step lasts as long as the ladder says."""
+    """Silent for an hour without a runner: each step lasts as long as the ladder says."""
     said, _looks = watching(lambda _now_s: -3_600, 10_000, on_step_ms=3_600_000)
     assert [at_s for at_s, _ in said] == [0, 30, 60]
 
@@ -133,7 +133,7 @@ def test_a_session_that_moved_without_a_runner_is_not_ended() -> None:
 
 
 def test_a_session_of_a_custom_interpreter_has_no_stall_report() -> None:
-    """An interpreter of somebody's own may run sessions in a way of its own."""
+    """An interpreter of a user may run sessions in another way."""
     assert watching(lambda _now_s: None, 10_000)[0] == []
 
 

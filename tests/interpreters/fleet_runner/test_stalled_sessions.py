@@ -58,7 +58,7 @@ def sandbox(folder: Path, *tasks: str, stall: str = 'stall_timeout = "2s"', agen
 
 
 def test_a_session_that_hangs_is_ended_as_stalled_and_the_next_prompt_says_so(tmp_path: Path) -> None:
-    """Its process lives and prints nothing; one that ignores TERM is killed. Nobody has to give a session_timeout."""
+    """Its process lives and prints nothing; one that ignores TERM is killed. No session_timeout is needed."""
     of = sandbox(tmp_path, "hang-1", "deaf-1", agents=2)
     told = of.run()
     for task in ("hang-1", "deaf-1"):

@@ -20,7 +20,7 @@ def test_a_kill_gives_no_grace_to_a_session_that_does_not_listen(tmp_path: Path)
 
 
 def test_a_kill_ordered_after_the_death_of_the_runner_is_done_by_the_next_one(tmp_path: Path) -> None:
-    """The order is in the log; whoever finds the session ends it without grace."""
+    """The order is in the log; the next runner ends the session without grace."""
     of = Sandbox(tmp_path).prepare("deaf-1", gates=("deaf-1",))
     of.fleet.write_text(of.fleet.read_text().replace('grace = "300ms"', 'grace = "10m"'))
     with of.running() as run, of.at_gate("deaf-1"):

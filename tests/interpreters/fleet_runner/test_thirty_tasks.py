@@ -124,7 +124,7 @@ def sandbox(tmp_path: Path) -> Sandbox:
 def _person(runner: Runner) -> None:
     """Approve the plan; agree to one piece of work at once, and to the other when it was done a second time.
 
-    Nobody lets more be spent on a task whose budget is spent, so the fleet is held in the end, and not waited for.
+    No operator raises a spent budget, so the fleet is held in the end.
     """
     runner.waits_for_operators = False
     to_board = partial(say, runner, board.NAME)

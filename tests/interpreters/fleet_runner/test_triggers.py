@@ -122,7 +122,7 @@ def _cancelling(scope: anyio.CancelScope) -> Callable[[], Any]:
 async def test_a_clock_that_was_ahead_holds_no_trigger_up(
     source: Every | Cron, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was due a year from now is due next by the clock of the run, which is handed to whoever waits."""
+    """What was due a year from now is due next by the clock of the run, which the waiting handler gets."""
     now_ms, ahead_ms = [at("2026-11-20T12:00")], at("2027-11-20T12:00")
 
     async def sleep(seconds: float) -> None:
@@ -264,7 +264,7 @@ def _unheard(why: str) -> None:
 async def test_what_cannot_be_watched_is_told_once_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """And stops nobody else; that nothing is in the way any more is told, too."""
+    """And stops no other trigger. The end of the obstacle is reported, too."""
     monkeypatch.setattr(triggers, "AGAIN_S", 0)
     monkeypatch.setattr(file_changes, "LOOK_MS", 100)
     told, failures = list[str](), [error, error, error]

@@ -48,7 +48,7 @@ def test_an_untrusted_agents_first_work_is_seen_before_it_is_merged_and_its_next
 
 
 def test_a_person_promotes_demotes_and_blames_an_agent_by_a_command(sandbox: Sandbox) -> None:
-    """A fleet that is watched waits for that, and says so; what is said stands in the log, with who and why."""
+    """A watched fleet waits for that, and says so. The decision is in the log, with its operator and its reason."""
     sandbox.prepare("plain-1").demand("plain-1", 'trust = "trusted"')
     with sandbox.running("--watch") as fleet:
         fleet.until("plain-1 takes an agent that is trusted", "lifefold trust agent --promote")
@@ -75,7 +75,7 @@ def test_a_person_promotes_demotes_and_blames_an_agent_by_a_command(sandbox: San
 
 
 def test_what_is_said_of_trust_that_changes_nothing_is_refused(sandbox: Sandbox) -> None:
-    """Where nothing is gated, of nobody who is there, and of one who is as low as can be; a reason is needed."""
+    """In a fleet without gates, of an unknown agent, and of one at the lowest level; a reason is needed."""
     sandbox.prepare("plain-1").demand("", "approve_plan = true")
     with sandbox.running() as fleet:
         fleet.until("the plan waits for your approval")

@@ -1,4 +1,4 @@
-"""What a session has cost, by its own words: each form that is understood, and that no output does any harm."""
+"""The reported cost of a session: each known form is read, and no output does harm."""
 
 import json
 from pathlib import Path
@@ -257,7 +257,7 @@ def test_any_output_gives_numbers_that_can_be_kept(output: bytes) -> None:
 
 @pytest.mark.anyio
 async def test_an_output_that_cannot_be_read_says_nothing(tmp_path: Path) -> None:
-    """Agents can reach it: it may be gone, a folder, or a FIFO that nobody writes to."""
+    """Agents can reach it: it may be gone, a folder, or a FIFO without a writer."""
     assert await spent(tmp_path / "gone") == Usage()
     Bell(tmp_path / "output.log")
     assert await spent(tmp_path) == Usage()

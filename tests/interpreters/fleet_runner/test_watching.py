@@ -1,4 +1,4 @@
-"""A fleet that is kept alive: it waits for tasks, takes what comes, and ends when somebody says that no more will."""
+"""A fleet that waits for tasks: it takes new ones, and ends when an operator finishes the intake."""
 
 from collections.abc import Callable
 from functools import partial
@@ -62,7 +62,7 @@ def test_a_fleet_without_a_task_waits_for_some_and_ends_when_told(sandbox: Sandb
 
 
 def test_a_fleet_that_waits_is_left_and_waits_again(sandbox: Sandbox) -> None:
-    """Whoever leaves it leaves it waiting, and the next run of it waits too, whether it is told to or not."""
+    """Ctrl-C leaves it waiting, and the next run of it waits too, with and without the option."""
 
     def leave(runner: Runner) -> None:
         when(runner, "worker_slot:agent", worker_slot.State.WAITING, lambda _: runner.leave())

@@ -135,7 +135,7 @@ def test_an_agent_that_closes_its_output_and_goes_on_is_waited_for(sandbox: Sand
     os.mkfifo((kept(sandbox, "mute-1", "plain-2", agents=2).folder / "counts") / "muted")
 
     def arrange(runner: Runner) -> None:
-        # Only who has closed all of it gets here, and it goes on only when somebody else's work is merged.
+        # A task with all parts closed gets here. It goes on when the work of another agent is merged.
         when(
             runner,
             "task:plain-2",

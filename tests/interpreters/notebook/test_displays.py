@@ -1,4 +1,4 @@
-"""What a notebook is shown: the states that there are, the way that was found, the log and its forks."""
+"""The displays of a notebook: the states, the trace of a finding, the log and its forks."""
 
 import sys
 from pathlib import Path
@@ -84,7 +84,7 @@ LEFT_ON: Final = Machine(
     rows=(row(Light.OFF, Goes, Light.GREEN), row(Light.GREEN, Stops, Light.RED), row(Light.RED, Stops, Light.OFF)),
     properties=(leads_to("it goes out", lambda e: e.state is Light.GREEN, lambda e: e.state is Light.OFF),),
 )
-"""Nobody has to switch it off."""
+"""It need not be switched off."""
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_a_state_space_is_what_the_checker_has_looked_at(name: str) -> None:
 
 
 def test_a_state_space_that_is_too_large_is_refused() -> None:
-    """Rather than drawn until nobody can read it."""
+    """Rather than drawn too small to read."""
     with pytest.raises(TooManyError, match="session can reach more than 100 states"):
         state_space(session.machine, most=100)
 
@@ -266,7 +266,7 @@ def name_of(envelope: Envelope) -> str:
 
 
 def test_a_fork_changes_nothing_of_the_log(history: History) -> None:
-    """What is decided in it is nobody else's."""
+    """Its decisions change no other log."""
     worker = history.fork(31).aggregates["worker/agent-1"]
     running = worker.entities["session"].find("RunSession")
     assert running is not None

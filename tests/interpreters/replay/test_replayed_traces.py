@@ -183,7 +183,7 @@ def test_operators_without_commands_left_keep_no_property_waiting() -> None:
 
 
 def test_a_way_can_go_on_while_something_is_possible_or_all_is_settled() -> None:
-    """What nobody may do any more is not possible; what is settled need not go on."""
+    """Forbidden moves are not possible; a settled system need not go on."""
     assert Replay(oven.machine).can_go_on()
     assert not Replay(oven.machine, commands=0).can_go_on()
     run = Replay(oven.machine, commands=1)

@@ -166,7 +166,7 @@ def figures(found: Findings) -> dict[str, Any]:
 @settings(max_examples=settings().max_examples // 10)
 @given(data=st.data(), block_words=st.sampled_from([1, 20, BLOCK_WORDS]))
 def test_both_searches_meet_the_same(most: int, data: st.DataObject, block_words: int) -> None:
-    """States, steps, how far each level is, what is stuck, what is wrong and how far that is, what was used."""
+    """States, steps and levels; stuck and wrong states with their distances; used rows."""
     case = data.draw(cases(most))
     found = search(case.product_system(), block_words=block_words)
     assert isinstance(found, Product)
@@ -192,7 +192,7 @@ def walked(found: Findings, state: int) -> tuple[int, ...]:
 @settings(max_examples=15, deadline=None)
 @given(case=cases())
 def test_a_way_leads_where_it_is_said_to_lead(case: Case) -> None:
-    """To what is stuck, to what is wrong, and to what is seen."""
+    """Traces to a stuck state, to a wrong one, and to a seen one."""
     found = search(case.product_system())
     states = [*found.stuck[:20], *found.witnesses.values(), *(each.state for each in found.broken.values())]
     assert [walked(found, state) for state in states] == [found.world(state) for state in states]
@@ -248,7 +248,7 @@ def test_more_states_than_a_word_has_bits_are_met() -> None:
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 def test_agents_side_by_side_are_in_all_states_that_each_can_be_in(count: int) -> None:
-    """States are multiplied, depths add up, and everybody's steps are taken in all states of the others."""
+    """States are multiplied, depths add up, and each part's steps are taken in all states of the others."""
     one = explore(sessions(1, postponed=0).product_system())
     found = search(sessions(count, postponed=0, states=10**9).product_system())
     assert (found.count, found.depth) == (one.count**count, one.depth * count)
@@ -293,7 +293,7 @@ def is_away(aggregate: Aggregate) -> bool:
 
 @pytest.mark.parametrize("way_out", [False, True], ids=["nowhere else", "elsewhere"])
 def test_a_neighbour_at_the_bounds_has_no_run_but_elsewhere(*, way_out: bool) -> None:
-    """Its timer leads out of the bounds: whoever stays there for ever is not fair, and whoever goes elsewhere is."""
+    """Its timer leads out of the bounds: a trace that stays there for ever is not fair, and one that leaves is."""
     rows: tuple[Row[Walker], ...] = (
         row(Place.HERE, Tick, Place.OUT),
         row(Place.OUT, Go, Place.AWAY),
@@ -371,7 +371,7 @@ def test_aggregates_with_very_many_states_are_searched_state_by_state(
 
 
 def test_a_property_of_the_whole_is_asked_state_by_state() -> None:
-    """Whoever promises something of all of them together wants each state looked at."""
+    """A property of the whole system needs each of its states."""
     case = sessions(2, postponed=0)
     of_system = (always("it is so", is_a_property),)
     judge = Judge(case.system, of_system)

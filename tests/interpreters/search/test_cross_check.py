@@ -28,7 +28,7 @@ class Light(State):
 
 
 class Switched(Event, frozen=True):
-    """Somebody switches it."""
+    """It is switched."""
 
 
 class Lamp(Record, frozen=True):
@@ -175,7 +175,7 @@ def test_a_time_that_is_not_declared_is_found_out() -> None:
 
 
 class Written(Event, frozen=True):
-    """Somebody writes something on it."""
+    """A text is written on it."""
 
     text: str = ""
 
@@ -185,7 +185,7 @@ class Written(Event, frozen=True):
 
 
 class Label(Record, frozen=True):
-    """A lamp with a label, of which it says that no rule looks at what is written there."""
+    """A lamp with a label that is declared as opaque: no rule reads it."""
 
     opaque: ClassVar[tuple[str, ...]] = ("text",)
     state: Light = Light.OFF

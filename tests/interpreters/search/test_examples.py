@@ -59,7 +59,7 @@ def test_a_part_of_what_an_agent_is_reassigned_that_is_lost_breaks_a_property(re
 
 
 def test_a_session_that_has_erred_may_err_once_more_with_its_new_limits() -> None:
-    """The limits that an example says are small enough for that, after the errors that the check looks at."""
+    """The stated limits of an example are small enough for that, after the errors of the check."""
 
     def at_once(s: session.Session, e: LimitsChanged) -> Step[session.Session, Any]:
         return Step(replace(s, limits=e.limits))

@@ -45,11 +45,11 @@ class Place(State):
 
 
 class Driven(Event, frozen=True):
-    """Somebody drives it to the other place."""
+    """It is driven to the other place."""
 
 
 class Pushed(Event, frozen=True):
-    """Somebody pushes it there."""
+    """It is pushed there."""
 
 
 class Stolen(Event, frozen=True):

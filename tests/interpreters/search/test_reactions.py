@@ -1,4 +1,4 @@
-"""What the search computes with less work is what the rules say, and what is kept once is the same thing."""
+"""The shortcuts of the search agree with the rules, and shared values are the same objects."""
 
 import pytest
 

@@ -135,7 +135,7 @@ def was_there(step: Transition) -> bool:
 
 
 def test_a_property_that_cannot_be_judged_is_named() -> None:
-    """Whoever has written it is told which it is, and what was raised; nothing else is decided."""
+    """The report names the rule and the error; nothing else is decided."""
     broken: Property[Any] = always("it adds up", lambda entity: bool(1 // entity.version))
     report = check(kiln, properties=[broken])
     (verdict,) = report.broken()
@@ -148,7 +148,7 @@ class Fall(Event, frozen=True):
 
 
 class Slam(Event, frozen=True):
-    """Somebody slams it."""
+    """The door is slammed."""
 
 
 class Leaf(State):

@@ -1,4 +1,4 @@
-"""What a check must not say: that something holds, or cannot be, which is not so. Each of these was once said."""
+"""A check must not call a broken property kept, or a reachable state unreachable. Each of these was once said."""
 
 from typing import Any, ClassVar, Final, Never
 
@@ -161,7 +161,7 @@ class Note(Event, frozen=True):
 
 
 class Paper(Record, frozen=True):
-    """A sheet of which it is said that nothing depends on what is written there."""
+    """A sheet whose text is declared as opaque."""
 
     opaque: ClassVar[tuple[str, ...]] = ("text",)
     state: Side = Side.LEFT
@@ -193,13 +193,13 @@ CIRCLE: Final = Machine("thing", Pendulum(), rows=SWINGS)
 
 @rule(on=CIRCLE)
 def again(_aggregate: Any, transition: Any) -> Any:
-    """Go on for ever, once somebody has begun."""
+    """Go on for ever, once it has begun."""
     if transition.before is not None:
         yield Dispatch("thing", Break())
 
 
 def test_rules_that_run_in_a_circle_are_reported() -> None:
-    """The input that begins it is not one that nobody takes."""
+    """The input that begins it is accepted."""
     system = System("circle", AggregateType("circle", machines=(CIRCLE,), rules=(again,)))
     report = check(system, opening=[("circle", Envelope("thing", Created(Pendulum()), 0))])
     assert [each.name for each in report.broken()] == ["rules and properties raise no error"]

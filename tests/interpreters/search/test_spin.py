@@ -111,11 +111,11 @@ class Place(State):
 
 
 class Pushed(Event, frozen=True):
-    """Somebody pushes."""
+    """The door is pushed."""
 
 
 class Pulled(Event, frozen=True):
-    """Somebody pulls."""
+    """The door is pulled."""
 
 
 class Heard(Event, frozen=True):

@@ -107,7 +107,7 @@ def is_stopped_there(system_state: SystemState) -> bool:
 
 
 def both(name: str, property_kind: PropertyKind) -> tuple[Property[Any], ...]:
-    """Return a property of a kind twice: one that says what it looks at, and one that does not."""
+    """Return a property of a kind twice: with a projection, and without one."""
     match property_kind:
         case PropertyKind.ALWAYS:
             return (
@@ -150,7 +150,7 @@ class Light(State):
 
 
 class Turned(Event, frozen=True):
-    """Somebody turns it."""
+    """It is turned."""
 
 
 class Lamp(Record, frozen=True):

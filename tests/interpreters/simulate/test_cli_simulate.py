@@ -22,7 +22,7 @@ class Door(State):
 
 
 class Opened(Event, frozen=True):
-    """Somebody opens it."""
+    """The door is opened."""
 
 
 class AgentFailed(Event, frozen=True):

@@ -1,8 +1,8 @@
 """The same fleet in a simulation and on the real engine, under virtual time: event for event it is the same run.
 
 Compared is the whole log, in its order, byte for byte: what an engine has written, and what it would have written of
-the inputs of the simulation. An entry has its aggregate, version, time, input (with its slot and generation, or its
-sender and ordinal), the effects that were asked for, and the digest of all states so far of its aggregate.
+the inputs of the simulation. An entry has its aggregate, version, time and input, the requested effects, and the
+digest of all states so far of its aggregate. An input has its slot and generation, or its sender and ordinal.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ class Worlds:
         self.backend = backend
 
     def simulated(self, seed: int | None = None, but: Mapping[Name, int] | None = None) -> Run:
-        """Simulate it; what is owed at the end nobody asks."""
+        """Simulate it, without a check of debts at the end."""
         limits = Limits(until_ms=self.until_ms, healing_ms=0)
         return simulate(
             self.target.subject,
@@ -173,7 +173,7 @@ DECISIONS = {
     ],
 )
 def test_operator_commands_lead_to_the_same_log_on_the_engine(target: Target, backend: str) -> None:
-    """Approvals, refusals, splits, retries, pauses: of each the first run in which somebody says it."""
+    """Approvals, refusals, splits, retries, pauses: of each the first run with it."""
     worlds, unheard = Worlds(target, 2 * SHORT_MS, backend), set(DECISIONS[target.name])
     for run in map(worlds.simulated, range(400)):
         heard = unheard & {type(each.envelope.event).__name__ for each in run.entries}
@@ -182,7 +182,7 @@ def test_operator_commands_lead_to_the_same_log_on_the_engine(target: Target, ba
             unheard -= heard
         if not unheard:
             return
-    raise AssertionError(f"nobody says {sorted(unheard)}")
+    raise AssertionError(f"no run has {sorted(unheard)}")
 
 
 @on_both_back_ends
@@ -212,7 +212,7 @@ def test_a_log_in_a_file_is_the_same(backend: str, tmp_path: Path) -> None:
 
 
 def is_said_on_return(run: Run) -> bool:
-    """Tell whether somebody says something in the millisecond in which a runner is back."""
+    """Tell whether an operator command comes in the millisecond of a recovery."""
     back = {each.envelope.at_ms for each in run.entries if isinstance(each.envelope.event, RunnerRecovered)}
     return any(each.envelope.at_ms in back for each in operator_inputs(run.entries))
 
@@ -220,9 +220,8 @@ def is_said_on_return(run: Run) -> bool:
 def killed(worlds: Worlds, drawn: Run, death: Death, commits: Sequence[int], down_ms: int = 0) -> Iterator[Run]:
     """Simulate a run once for each of these commits, with which the runner dies, if the engine has them, too.
 
-    A refusal is no commit of the engine's; and what comes at once it takes at once, unlike a simulation. Of what
-    operators say in the very millisecond in which the runner is back a log does not tell whether it was before or
-    after that.
+    A refusal is no commit of the engine's; and what comes at once it takes at once, unlike a simulation. An operator
+    command may come in the millisecond of a recovery. A log does not tell which was first.
     """
     bounds = {0, *worlds.must_agree(drawn).commits}
     for commit in commits:
@@ -285,7 +284,7 @@ def test_an_engine_that_dies_and_comes_back_writes_what_a_runner_does(
 
 
 def test_a_death_that_never_comes_is_told() -> None:
-    """Nobody takes a run without it for one with it."""
+    """A run without it differs from one with it."""
     worlds = Worlds(pottery(), SHORT_MS)
     run = worlds.simulated(1)
     entries = len(run.entries)

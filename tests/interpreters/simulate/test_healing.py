@@ -121,11 +121,11 @@ class Door(AnyLifecycleState):
 
 
 class Pushed(Event, frozen=True):
-    """Somebody pushes."""
+    """The door is pushed."""
 
 
 class Pulled(Event, frozen=True):
-    """Somebody pulls."""
+    """The door is pulled."""
 
 
 class Hall(Record, frozen=True):
@@ -147,7 +147,7 @@ OPERATORS = Faults(dict.fromkeys(NAMES, 0.0) | {"operators": 0.9}, swarm=False)
 
 @rule(on=door)
 def tell_the_neighbours(_house: Aggregate, transition: Transition) -> Any:
-    """Tell an aggregate that nobody has begun."""
+    """Send to an aggregate that is not open."""
     if transition.entered is Door.OPEN:
         yield Tell("house/next", "door", Pushed())
 
@@ -184,7 +184,7 @@ def test_different_errors_are_different_findings() -> None:
 
 
 def test_a_run_that_just_ends_gets_no_operator_command() -> None:
-    """What operators have still to say, as that a plan is approved, is no input of a run that just ends."""
+    """A missing command of an operator, such as an approval, is no input of the end of a run."""
     fleet = named("fleet-governed-2x3")
     runs = [
         simulate(fleet.subject, opening=fleet.opening, seed=seed, limits=Limits(until_ms=1_000, healing_ms=0))

@@ -61,7 +61,7 @@ BROKEN = {
     "look_again": "no task waits for a task that is lost",
     "work_begins": "with no message in flight, exactly the tasks with a session are in progress",
 }
-"""Rules without which something that is asked near steps is broken, and what that is: each something else."""
+"""Rules without which a localized property is broken, each another one."""
 
 BREAKING = (0, 1, 6, 13)
 """Seeds of which some break what each of these rules is for, and some do not."""

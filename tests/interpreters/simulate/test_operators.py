@@ -89,7 +89,7 @@ def test_what_is_owed_does_not_come_by_what_another_property_relies_on() -> None
 
 
 def test_what_is_due_when_the_clock_is_right_again_comes() -> None:
-    """A clock that was ahead has written the log ahead: whoever is healed waits until it is that late."""
+    """A clock that was ahead has written the log ahead: after the healing all wait until that time."""
     target = named("runtime-sw4rm-agentpy")
     assert isinstance(target.subject, Machine)
     assert target.subject.initial != runtime.Runtime()
@@ -100,7 +100,7 @@ def test_what_is_due_when_the_clock_is_right_again_comes() -> None:
 
 
 def test_an_activity_may_say_every_example_and_come_to_every_end() -> None:
-    """Some only in some runs: a session that is over early has failed, and not as nobody takes it."""
+    """Some only in some runs: a session that ends early has failed, and its report is accepted."""
     faults = Faults({name: 0.0 for name in NAMES if name not in {"exits early", "rambles", "fails"}})
     ends: set[str] = set()
     for seed in range(60):

@@ -1,4 +1,4 @@
-"""A runner that comes back takes up what goes on, sets the timers, and then performs what is owed: in all worlds."""
+"""A runner that recovers resumes activities, sets timers, and then performs owed effects: in all drivers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

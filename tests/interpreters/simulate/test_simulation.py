@@ -78,7 +78,7 @@ def test_every_choice_of_a_run_has_a_name_of_its_own(name: str, monkeypatch: pyt
 
 
 def test_if_all_is_orderly_all_work_is_done() -> None:
-    """Nothing goes wrong, and nobody is needed."""
+    """Nothing fails, and no operator is needed."""
     run = run_of(named("fleet-3x9"))
     assert run.found is None
     assert dict(run.deviations) == {}

@@ -1,4 +1,4 @@
-"""Virtual time: whoever is cancelled while he waits for it comes to an end, shielded or not."""
+"""Virtual time: a cancelled sleeper comes to an end, shielded or not."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ HANG_S: Final = 5
 
 
 async def ends(clock: VirtualClock, *, is_asleep: bool) -> bool:
-    """Let somebody wait, shielded, for a clock that is cancelled, before or while he waits; tell whether he came by."""
+    """Wait, shielded, for a clock that is cancelled before or during the wait; tell whether the wait ends."""
     with clock.still():  # so no time passes of itself
         with anyio.move_on_after(HANG_S, shield=True) as bound:
             async with anyio.create_task_group() as tasks:

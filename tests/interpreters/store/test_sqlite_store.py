@@ -348,7 +348,7 @@ async def test_commands_of_many_processes_have_numbers_of_their_own(made: Path) 
 
 
 async def test_a_full_disk_is_named_and_loses_nothing(made: Path) -> None:
-    """What does not fit is refused whole with the reason; what was there stays, and what fits can still be written."""
+    """A batch that does not fit is refused as a whole, with the reason. Smaller batches are still written."""
     with SqliteStore.open(made, patient=False) as store:
         (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
         store._connection.execute(f"PRAGMA max_page_count = {pages}")

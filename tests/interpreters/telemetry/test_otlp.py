@@ -45,7 +45,7 @@ def test_a_file_has_the_spans_as_json_of_otlp() -> None:
     """Identifiers are hexadecimal digits, times nanoseconds, enumerations numbers."""
     spans, metrics = (json.loads(line) for line in written().splitlines())
     root, child = spans["resourceSpans"][0]["scopeSpans"][0]["spans"]
-    assert (root["traceId"], root["spanId"]) == ROOT
+    assert Place(root["traceId"], root["spanId"]) == ROOT
     assert "parentSpanId" not in root
     assert (child["parentSpanId"], child["startTimeUnixNano"]) == (ROOT.span, "1000000000")
     assert child["links"][0]["traceId"] == "d" * 32

@@ -200,7 +200,7 @@ def test_messages_between_aggregates_are_asserted_and_delivered() -> None:
 
 
 def test_a_message_that_is_not_delivered_fails_the_test() -> None:
-    """At the end nothing may be under way that nobody has looked at."""
+    """At the end no message may be in flight that the test has not seen."""
     harness = pottery()
     harness.report(Stoked(), to="kiln/a")
     harness.assert_changed("kiln/a", stoked=1)
@@ -218,7 +218,7 @@ def test_what_changes_elsewhere_has_to_be_asserted_too() -> None:
 
 
 def test_a_name_that_there_is_not_is_an_error_that_names_those_that_there_are() -> None:
-    """So is one that is left out where there are several, and an input that nobody can give."""
+    """So is one that is left out where there are several, and an impossible input."""
     harness = pottery()
     with pytest.raises(KeyError, match="there are tally tally, kiln/a kiln"):
         harness.send(Lit(), to="kiln/b")

@@ -16,7 +16,7 @@ from lifefold.interpreters.testing import INTERPRETER_CHECKS, Bench, Example, In
 
 
 class Hearth:
-    """A world in which fires burn that outlive whoever keeps them, and handlers that see to them."""
+    """A world with fires that outlive their handlers."""
 
     def __init__(self) -> None:
         self.burning: set[int] = set()

@@ -36,15 +36,15 @@ class Door(State):
 
 
 class Pushed(Event, frozen=True):
-    """Somebody pushes."""
+    """The door is pushed."""
 
 
 class Knocked(Event, frozen=True):
-    """Somebody knocks, on what is open in vain."""
+    """A visitor knocks, in vain on an open door."""
 
 
 class Written(Event, frozen=True):
-    """Somebody writes down a pair that JSON has no other form for than a list."""
+    """A pair is written, which is a list in JSON."""
 
     pair: Any = (1, 2)
 

@@ -1,4 +1,4 @@
-"""What the kit exports: these names, each with a docstring or a page that says what it is."""
+"""The kit exports these names, each with a docstring or a page."""
 
 import inspect
 from pathlib import Path

@@ -140,7 +140,7 @@ def test_a_terminal_gets_every_row_within_its_width(machine: Machine[Any]) -> No
 
 
 def test_a_line_that_calls_a_hook_names_it() -> None:
-    """Of the coarse status: whoever reads the table sees which line begins work, and which end it."""
+    """Of the coarse status: the table shows the line that begins work, and those that end it."""
     called = {
         (arc.row.event.__name__, str(arc.target), effect)
         for arc in arcs(status.draining)

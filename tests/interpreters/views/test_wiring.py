@@ -1,4 +1,4 @@
-"""The wiring of a system is that of its rules: what triggers them, and all that they ask for."""
+"""The wiring of a system has its rules, with their triggers and all of their actions."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final

@@ -14,7 +14,8 @@ from lifefold.interpreters import views
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.testing import check_laws
 from lifefold.interpreters.views.formats.xstate import configuration
-from lifefold.interpreters.views.xstate_import import UnusableStatechart, module_of
+from lifefold.interpreters.views.statechart import UnusableStatechart
+from lifefold.interpreters.views.xstate_import import module_of
 
 OVEN = {
     "id": "oven",

@@ -219,7 +219,7 @@ def test_an_abort_ends_a_task_as_on_the_command_line(tmp_path: Path) -> None:
 
 
 def test_the_page_after_a_command_shows_its_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also when the desk would not look at the log again for hours: nobody gives a command twice for an old page."""
+    """Also if the desk does not look at the log for hours: no operator gives a command twice for an old page."""
     for name in ("LOOK_S", "REST_S"):
         monkeypatch.setattr(shelf, name, 3_600)
     with served([FleetLog(tmp_path / "fleet.db", *PLAN).path]) as desk:

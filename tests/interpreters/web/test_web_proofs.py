@@ -10,9 +10,9 @@ import pytest
 
 from lifefold.interpreters.certificates.certificate import read
 from lifefold.interpreters.web.machine_pages import machine_page
+from lifefold.interpreters.web.machine_structs import Proven
 from lifefold.interpreters.web.proofs import Crashed, all_proofs, is_of_this_code, proofs_of
 from lifefold.interpreters.web.rendering import html
-from lifefold.interpreters.web.structs import Proven
 from web_desk import Served, served
 
 CERTIFICATES = Path(__file__).parents[3] / "docs" / "certificates"
@@ -62,7 +62,7 @@ def test_a_proof_of_other_code_is_marked() -> None:
     modules[place] = ("lifefold.core.nowhere.at_all", modules[place][1])
     assert not is_of_this_code(proof, msgspec.structs.replace(every, modules=tuple(modules)))
     page = machine_page("session")
-    values: dict[str, Any] = {"nonce": "", "now_ms": 0, "here": "", "query": {}, "keys": {}}
+    values: dict[str, Any] = {"nonce": "", "now_ms": 0, "here": "", "query": {}, "keys": {}, "has_reports": False}
     doubted = msgspec.structs.replace(page, proofs=tuple(_of(each, is_same=False) for each in page.proofs))
     trusted = msgspec.structs.replace(page, proofs=tuple(_of(each, is_same=True) for each in page.proofs))
     assert re.search(r'<tr class="doubt">.*another code', html("machine.html", doubted, values))

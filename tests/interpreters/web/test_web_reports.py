@@ -36,10 +36,41 @@ def test_a_counterexample_is_shown_step_by_step_on_the_lit_picture(shown: Served
         (placed,) = page["placed"]
         states.append(placed["state"])
         html = shown.get(f"/reports/own-check/trace?step={step}").text
-        assert f'<g class="box lit" data-key="{placed["state"]}">' in html
+        assert f'alt="session: {placed["state"]} is lit"' in html
+        picture = shown.get(f"/reports/own-check/picture?machine=session&state={placed['state']}")
+        assert picture.headers["content-type"] == "image/svg+xml"
+        assert f'<g class="box lit" data-key="{placed["state"]}">' in picture.text
         assert "it &lt;b&gt;never&lt;/b&gt; runs: broken" in html
         assert ('rel="next"' in html, 'rel="prev"' in html) == (step < 3, step > 0)
     assert states == ["Initializing", "BuildingPrompt", "Spawning", "Running"]
+
+
+def test_a_report_without_pictures_has_those_that_come_with_lifefold(
+    tmp_path: Path, files: tuple[Path, Path, Path]
+) -> None:
+    reports = [tmp_path / "own.json", tmp_path / "inn.json"]
+    for source, file in zip(files, reports, strict=False):
+        (one,) = json.loads(source.read_text())
+        file.write_text(json.dumps({**one, "page": {**one["page"], "pictures": {}}}))
+    with served([], reports=reports) as desk:
+        assert '<g class="box lit" data-key="Spawning">' in desk.get("/reports/own/trace?step=2").text
+        assert "kitchen stove: <b>Hot</b>" in desk.get("/reports/inn/trace?finding=2&step=2").text
+        desk.json("/reports/own/picture?machine=session", 404)
+
+
+def test_a_picture_of_a_report_runs_nothing(tmp_path: Path, files: tuple[Path, Path, Path]) -> None:
+    """It is an image, and an answer of its own whose policy forbids scripts."""
+    (one,) = json.loads(files[0].read_text())
+    evil = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+    file = tmp_path / "own.json"
+    file.write_text(json.dumps({**one, "page": {**one["page"], "pictures": {"session": evil}}}))
+    with served([], reports=[file]) as desk:
+        assert "alert(1)" not in desk.get("/reports/own/trace?step=2").text
+        answer = desk.get("/reports/own/picture?machine=session")
+        assert answer.text == evil
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert "unsafe" not in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 def test_a_step_has_the_record_before_and_after_its_effects_and_the_messages_in_flight(shown: Served) -> None:

@@ -123,7 +123,7 @@ def deleted_before_another_commit(scene: GitScene) -> None:
 async def test_an_agent_without_a_reflog_is_not_taken_for_the_user(
     scene: GitScene, removes: Callable[[GitScene], None]
 ) -> None:
-    """The user has another branch checked out; nobody is blamed, and nothing is merged before the user has looked."""
+    """The user has another branch checked out. No agent is blamed, and nothing is merged before the user has looked."""
     left = await begun(scene)
     scene.git("checkout", "--quiet", "-b", "elsewhere")
     by_reference(scene)

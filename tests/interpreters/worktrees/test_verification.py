@@ -43,7 +43,7 @@ def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Witness:
-    """A named pipe that tells who holds its other end: it ends when the last process that opened it for writing has."""
+    """A named pipe that shows its writers: it ends with the last process that has opened it for writing."""
 
     path: Path
     descriptor: int

@@ -17,8 +17,8 @@ from git_faults import Cut, Faults
 from git_sandbox import GitScene, attempt, commit, git, names, new_repository, write
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.worktrees import index_lock, target_branch
-from lifefold.interpreters.worktrees.errors import InTheWayError, LockedError, MergeConflict, WorkplaceError
-from lifefold.interpreters.worktrees.git import Git
+from lifefold.interpreters.worktrees.errors import GitError, InTheWayError, LockedError, MergeConflict, WorkplaceError
+from lifefold.interpreters.worktrees.git import Git, Way
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
@@ -576,7 +576,7 @@ async def test_an_agents_own_commits_are_merged_with_its_uncommitted_changes(sce
 
 @pytest.mark.parametrize("switch", [("--detach",), ("-b", "own")], ids=["detached", "other-branch"])
 async def test_an_agent_may_leave_its_branch(scene: GitScene, switch: tuple[str, ...]) -> None:
-    """What its folder holds is merged, since that was verified; what it left on its branch is salvage."""
+    """The contents of its folder are merged, since they were verified. The rest of its branch is salvage."""
     await scene.workplace.check_out("a", "T1", 1)
     left = commit(scene.place(), left="l")
     git(scene.place(), "checkout", "--quiet", *switch, "main")
@@ -846,7 +846,7 @@ async def test_what_is_written_after_the_merge_does_not_undo_or_repeat_it(scene:
 
 
 async def test_a_worktree_that_was_taken_away_is_no_empty_result(scene: GitScene) -> None:
-    """What was verified is gone: that is an error, not a task on which nothing was to be done."""
+    """The verified work is gone: that is an error, not a task without changes."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
     _deleted(scene)
@@ -932,6 +932,15 @@ async def test_a_lock_of_the_users_is_told_from_a_fault_of_the_work(scene: GitSc
         await Git(scene.place()).commit_all("in vain")
     assert isinstance(raised.value, InTheWayError)
     assert await scene.merge("a", "T1", 1, "do")
+
+
+@pytest.mark.parametrize(("number", "passes"), [(9, True), (15, True), (11, False)])
+async def test_a_git_that_was_ended_from_outside_is_told_from_a_fault_of_the_work(number: int, passes: bool) -> None:  # noqa: FBT001
+    """Such as by the kernel for want of memory. A git that has crashed by itself would crash again."""
+    with pytest.raises(GitError, match=f"it was ended by signal {number}") as raised:
+        await Git(Path.cwd()).run("rev-parse", "HEAD", way=Way(within=("sh", "-c", f"kill -{number} $$")))
+    assert raised.value.was_killed
+    assert isinstance(raised.value, InTheWayError) is passes
 
 
 async def test_a_user_on_another_branch_is_left_alone(scene: GitScene) -> None:

@@ -1,4 +1,4 @@
-"""Verified work on a ready branch: made once, at the verified commit, whatever is cut off and whoever has its name."""
+"""Verified work on a ready branch: made once, at the verified commit, through crashes and taken names."""
 
 from collections.abc import Callable
 from functools import partial

@@ -276,7 +276,7 @@ def broken(of: Hand) -> set[str]:
 @pytest.mark.parametrize("policy", [AbortPolicy(), TOOLS, EVERYTHING])
 @pytest.mark.parametrize("event", [SIBLING, SESSION])
 def test_what_an_abort_comes_to_keeps_every_property(policy: AbortPolicy, event: fleet_task.AbortWanted) -> None:
-    """So that what is found to be broken elsewhere is broken by what was changed there."""
+    """So a broken property elsewhere has its cause in the change there."""
     of = parts(policy, max_retries=1)
     split(of, "T1+2", 2)
     fail(of, "T1+3")

@@ -221,7 +221,7 @@ def test_a_projection_of_a_service_knows_no_accounts() -> None:
 
 
 def test_the_properties_of_a_board_see_what_is_wrong() -> None:
-    """A claim that no account has admitted, an agent without a task that uses one, and a success that opens none."""
+    """A claim without an admission, an agent that uses an account without a task, and a success that opens none."""
     of = probed()
     assert all(each(of.aggregate) for each in WATCHES)
     unasked = put(of, accounts.ref_of("left"), users=())

@@ -1,4 +1,4 @@
-"""Who gets which task: roles, files that several tasks change, and one claim each, whatever comes free at once."""
+"""The assignment of tasks: roles, shared files, and one claim each, however many workers are free at once."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What one task means for others on the board: those that wait for it, its parts, and the task that it is a part of."""
+"""The effects of a task on others of the board: its dependents, its parts, and its parent."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The board announces what waits for people and what has happened: once, to those that listen, by no chance."""
+"""The board announces waiting decisions and occurrences to its notifiers, each exactly once."""
 
 from collections.abc import Mapping
 from typing import Any, Final

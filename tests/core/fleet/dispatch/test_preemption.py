@@ -110,7 +110,7 @@ def test_no_worker_is_preempted_while_a_suitable_worker_is_free() -> None:
     ("priorities", "lets_go"), [((2, 4, 3), "bob"), ((4, 2, 3), "ann"), ((3, 3, 3), "cat"), ((2, 3, 3), "cat")]
 )
 def test_the_last_claimed_task_of_the_lowest_priority_is_preempted(priorities: tuple[int, ...], lets_go: str) -> None:
-    """The least is lost by that; what is given out by its priority was claimed in that order."""
+    """That loses the least work: tasks are claimed in the order of their priorities."""
     of = board(worker_slots=("ann", "bob", "cat"))
     for name, priority in zip(("ann", "bob", "cat"), priorities, strict=True):
         add(ask(of, name), f"of-{name}", priority)

@@ -182,7 +182,7 @@ def test_a_fleet_whose_last_tasks_no_agent_may_take_ends() -> None:
 
 
 def test_a_promotion_by_an_operator_unblocks_tasks_above_all_levels() -> None:
-    """Only as far as that goes; and what asks for a role, too, only if that agent has it."""
+    """Only up to its level. A task with a role also needs that role."""
     of = board_of(
         make("T0", merges=ELEVATED), make("T1", level=PROBATIONARY), make("T2", level=TRUSTED), ann=Trust(), bob=Trust()
     )
@@ -223,7 +223,7 @@ def test_a_demoted_agent_loses_a_task_above_its_level(event: Event, said: tuple[
 
 
 def test_a_demoted_agent_keeps_a_task_within_its_level() -> None:
-    """A task that takes less, one that a person sees anyway, and what is done already (E16)."""
+    """A task with a lower level, one with an approval, and a done one (E16)."""
     for first, fields in (
         (make("T1"), ()),
         (make("T1", merges=TRUSTED, always_needs_approval=True), ()),

@@ -90,7 +90,7 @@ def test_a_fleet_that_serves_has_its_properties() -> None:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", [each for each in SERVICE if each not in SAME])
 def test_a_rule_that_is_lost_breaks_a_property_of_a_fleet_that_serves(name: str) -> None:
-    """What waits is run, wishes bind, and whoever is down says so, because every rule is there."""
+    """Waiting runs begin, desired states hold, and a stopped service says so, since every rule is there."""
     assert checked(without(name)), name
 
 

@@ -37,7 +37,7 @@ LOST: Final = {
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", LOST)
 def test_a_fleet_without_a_rule_breaks_a_property_soon(name: str) -> None:
-    """What is wrong at a step is found at that step; what never comes is for simulations, and for the check."""
+    """Errors of a step are found here. Missing progress is found by simulations, and by the check."""
 
     class Lost(Fleet):
         subject: System = without(name)

@@ -469,7 +469,7 @@ def test_services_come_and_go() -> None:
 
 
 def test_budgets_have_their_new_caps_at_once() -> None:
-    """More lets go on what waits, less may end what is left; what is spent and set aside stays."""
+    """A higher budget lets waiting tasks go on, and a lower one may end the rest. Spent and reserved amounts stay."""
     few, many = Budget(Caps(sessions=1)), Budget(Caps(sessions=3))
     old, new = plan(t("T1"), t("T2"), budget=few), plan(t("T1"), t("T2"), budget=many)
     of = accept(ask(begun(old)), old, new)
@@ -483,7 +483,7 @@ def test_budgets_have_their_new_caps_at_once() -> None:
 
 
 def test_new_tasks_and_agents_have_their_own_budgets() -> None:
-    """And those that stay have theirs changed; a task that comes back has the one that it had."""
+    """And remaining tasks get new ones. A task that comes back has its old one."""
     limited = Budget(Caps(sessions=9))
     own = Caps(sessions=2)
     old = plan(t("T1", caps=own), agents=(replace(ANN, caps=own),), budget=limited)

@@ -332,7 +332,7 @@ def test_the_sum_of_all_charges_of_a_conversation_is_its_greatest_total(course: 
 
 
 class Process(msgspec.Struct, frozen=True):
-    """A session: what it was served, what of that it had printed, and how it ended."""
+    """A session: its requests, the printed part of them, and its end."""
 
     served: Usage
     printed: Usage

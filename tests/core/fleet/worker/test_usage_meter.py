@@ -155,7 +155,7 @@ def left(of: Hand) -> list[tuple[Amounts, bool]]:
 
 
 def test_a_paused_worker_without_a_task_reports_that_and_its_usage() -> None:
-    """So it keeps no share for that: neither of a task that it had not begun, nor of one that is recalled."""
+    """So it keeps no reservation, neither for a task that has not begun, nor for a recalled one."""
     of = start(working()).give("desired_state", desired_state.PauseWanted("lunch"))
     assert left(of) == []
     of = end(of, session.Success(), microusd=7)

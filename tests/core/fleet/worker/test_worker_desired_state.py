@@ -70,7 +70,7 @@ def test_a_hold_while_spawning_interrupts_as_soon_as_the_session_runs() -> None:
 
 
 def test_a_hold_and_a_message_while_spawning_interrupt_once() -> None:
-    """One interruption is enough for everybody who wants one."""
+    """One interruption is enough for all requests."""
     of = (
         spawning()
         .give("mailbox", mailbox.OperatorMessageArrived("look"))

@@ -96,7 +96,7 @@ def test_a_stopped_workers_mailbox_is_closed_and_senders_are_told() -> None:
 
 
 def test_the_status_tells_messages_that_wait_from_those_of_a_stopped_agent() -> None:
-    """Who wrote to an agent that has stopped for good since sees that it was never told."""
+    """A message to an agent that has stopped for good is shown as never delivered."""
     of = running().give("mailbox", mailbox.OperatorMessageArrived("by the way", urgent=False))
     shown = status.agent_status(of.aggregate)
     assert (shown.messages, shown.undelivered) == (1, 0)

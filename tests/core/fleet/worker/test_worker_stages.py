@@ -1,4 +1,4 @@
-"""A worker with work that a person has to agree to, with what is left of a task, and one that people pause."""
+"""A worker whose work needs an approval, one with the rest of a task, and a paused one."""
 
 from collections.abc import Callable
 

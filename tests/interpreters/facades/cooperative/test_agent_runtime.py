@@ -261,7 +261,7 @@ def test_an_agent_that_never_asks_is_signalled_and_failed_as_time_goes_on() -> N
     agent.tick()
     assert agent.heard[-1] == ("on_preempt_overdue", "now", 5_000, "RUNNING")
     clock.sleep(5)
-    assert agent.safe_point(), "whoever still works is told to end"
+    assert agent.safe_point(), "work in progress is told to end"
     assert (agent.state_name, agent.error_code) == ("FAILED", "forced_preemption")
     with pytest.raises(StateTransitionError, match="FAILED -> SUSPENDED"):
         agent.suspend()
@@ -351,7 +351,7 @@ def test_an_agent_can_be_retired_from_any_state_and_does_nothing_any_more(steps:
     agent.retire("again")
     assert agent.is_retired
     assert not any(agent.can_transition_to(number) for number in range(13))
-    assert agent.safe_point(), "whoever still works is told to end"
+    assert agent.safe_point(), "work in progress is told to end"
     agent.tick()
     for forbidden in (agent.start, agent.suspend, agent.request_preemption, lambda: agent.schedule("T2")):
         with pytest.raises(AgentRetiredError, match="agent a was retired"):

@@ -128,7 +128,7 @@ def test_no_success_is_lost_between_threads() -> None:
 
 
 def test_an_empty_name_earns_no_trust() -> None:
-    """Who has no name is at the lowest level, and stays there: it would be everybody's who gives none."""
+    """An agent without a name is at the lowest level, and stays there: all agents without one would share it."""
     access = GraduatedAccess()
     assert access.level("") is AccessLevel.UNTRUSTED
     for call in (access.record_success, access.record_violation, access.promote, access.demote):
@@ -149,7 +149,7 @@ def test_an_empty_name_earns_no_trust() -> None:
     ],
 )
 def test_a_judgement_of_nonsense_is_refused_by_its_name(given: dict[str, Any], said: str) -> None:
-    """What it is that makes no sense, and what would."""
+    """The message names the wrong value, and the accepted ones."""
     with pytest.raises((TypeError, ValueError), match=said):
         classify_agent_state("working", **given)
 

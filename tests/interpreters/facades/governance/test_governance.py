@@ -101,7 +101,7 @@ def test_tasks_of_one_table_share_one_machine() -> None:
 
 @pytest.mark.parametrize("name", ["", 5, "\ud800"])
 def test_an_id_of_a_transition_is_a_text_that_names_something(name: Any) -> None:
-    """The empty one would be the same for everybody who has none (E14)."""
+    """An empty one would be the same for all claims without one (E14)."""
     governance, task = Governance(), Task("T1")
     with pytest.raises((TypeError, ValueError), match="transition_id"):
         governance.transition_task(task, "claimed", transition_id=name)
