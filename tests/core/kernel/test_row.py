@@ -1,5 +1,6 @@
 """Rows: how a line of a table is written and printed, and the use of its annotations."""
 
+import typing
 from typing import Any, Never, Union
 
 import pytest
@@ -66,6 +67,25 @@ def test_a_rows_effects_are_read_from_the_annotation_of_its_action() -> None:
     assert GO.effects == ()
     assert [r.effects for r in machine.rows if r.event is Baked] == [(Ring,)]
     assert [r.effects for r in machine.rows if r.event is Lit] == [()]
+
+
+def test_the_annotation_of_an_action_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each engine asks for the effects of all rows of its system."""
+
+    def chimes(lit: Lamp, _event: Turned) -> Step[Lamp, Click]:
+        return Step(lit, (Click(),))
+
+    read: list[object] = []
+    hints = typing.get_type_hints
+
+    def noted(of: object) -> dict[str, Any]:
+        read.append(of)
+        return hints(of)
+
+    monkeypatch.setattr(typing, "get_type_hints", noted)
+    rows = [row(light, Turned, Light.GREEN, chimes) for light in (Light.RED, Light.DARK)]
+    assert [each.effects for each in rows] == [(Click,), (Click,)]
+    assert read == [chimes]
 
 
 def test_a_union_in_an_annotation_may_be_spelled_either_way() -> None:
