@@ -14,9 +14,10 @@ they are ``#unserializable`` texts. A lasso has its ``loop``, the index of the s
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -152,11 +153,11 @@ def _whole(of: Any) -> Any:
     if isinstance(of, msgspec.Struct):
         return _fields(of)
     if isinstance(of, Mapping):
-        return {"#map": [[value(key), value(each)] for key, each in of.items()]}
+        return {"#map": [[value(key), value(each)] for key, each in cast("Mapping[Any, Any]", of).items()]}
     if isinstance(of, list | tuple):
-        return [value(each) for each in of]
+        return [value(each) for each in cast("Sequence[Any]", of)]
     if isinstance(of, set | frozenset):
-        return {"#set": sorted((value(each) for each in of), key=repr)}
+        return {"#set": sorted((value(each) for each in cast("AbstractSet[Any]", of)), key=repr)}
     return {"#unserializable": repr(of)}
 
 

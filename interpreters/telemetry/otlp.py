@@ -8,8 +8,8 @@ give equal bytes. A collector gets the same requests as protobuf. The variables 
 import base64
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from typing import IO, Any, Final, Protocol, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import IO, Any, Final, Protocol, Self, cast
 
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
@@ -91,7 +91,8 @@ class HttpWriter:
     def metrics(self, data: sdk.MetricsData) -> None:
         """Send metrics."""
         with _Said() as said:
-            if self._metrics.export(data) is not sdk.MetricExportResult.SUCCESS:
+            export: Callable[[sdk.MetricsData], sdk.MetricExportResult] = self._metrics.export
+            if export(data) is not sdk.MetricExportResult.SUCCESS:
                 raise UndeliveredError(f"{self._url}: has not accepted the metrics{said.words}")
 
 
@@ -208,7 +209,9 @@ _IDENTIFIERS: Final = frozenset({"traceId", "spanId", "parentSpanId"})
 def _with_hex(value: Any) -> Any:
     """Return a message with its identifiers in hexadecimal digits, as OTLP has them in JSON; protobuf has base64."""
     if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
         return {
-            key: base64.b64decode(each).hex() if key in _IDENTIFIERS else _with_hex(each) for key, each in value.items()
+            key: base64.b64decode(each).hex() if key in _IDENTIFIERS else _with_hex(each)
+            for key, each in fields.items()
         }
-    return [_with_hex(each) for each in value] if isinstance(value, list) else value
+    return [_with_hex(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value

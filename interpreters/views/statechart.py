@@ -5,7 +5,7 @@ Nested states are flattened. Each innermost state is a state. Transitions of a s
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 Json = dict[str, Any]
 
@@ -49,10 +49,10 @@ class _Node:
         if not isinstance(config, dict):
             raise UnusableStatechart(f"{key}: a state is an object, not {config!r}")
         self.key: Final = key
-        self.config: Final[Json] = config
+        self.config: Final = cast("Json", config)
         self.around: Final = around
         self.path: Final[str] = key if around is None else f"{around.path}.{key}"
-        states = config.get("states") or {}
+        states: Json = self.config.get("states") or {}
         self.nodes: Final = {str(name): _Node(str(name), each, self) for name, each in states.items()}
         self._must_be_usable()
 
@@ -124,9 +124,11 @@ class Statechart:
 
     def _read(self, node: _Node) -> None:
         states = tuple(each.path for each in node.leaves() if each.path not in self.final)
-        for name, arms in (node.config.get("on") or {}).items():
+        on: Json = node.config.get("on") or {}
+        after: Json = node.config.get("after") or {}
+        for name, arms in on.items():
             self._add(node, states, str(name), arms)
-        for delay, arms in (node.config.get("after") or {}).items():
+        for delay, arms in after.items():
             event = f"{pascal(node.key)}After{pascal(str(delay))}"
             self.timers.append(Timer(states, event, int(delay) if str(delay).isdecimal() else str(delay)))
             self._add(node, states, event, arms)
@@ -137,18 +139,19 @@ class Statechart:
                 self.notes.append(f"{when} of {node.path}: {', '.join(names)}")
 
     def _invoke(self, node: _Node, states: tuple[str, ...], config: Any) -> None:
-        source = _name(config.get("src")) if isinstance(config, dict) else str(config)
-        given = config.get("input") if isinstance(config, dict) else None
-        if source == "timer" and isinstance(given, dict) and {"event", "delay"} <= given.keys():
+        actor = table_of(config)
+        source = _name(actor.get("src")) if isinstance(config, dict) else str(config)
+        given = table_of(actor.get("input"))
+        if source == "timer" and {"event", "delay"} <= given.keys():
             self.timers.append(Timer(states, str(given["event"]), given["delay"]))
             return
-        yields = ((node.config.get("meta") or {}).get("yields") or {}).get(source, ())
+        yields = table_of(table_of(node.config.get("meta")).get("yields")).get(source, ())
         last: list[str] = []
         for key, end in (("onDone", "Done"), ("onError", "Failed")):
-            if isinstance(config, dict) and config.get(key):
+            if actor.get(key):
                 event = f"{pascal(source)}{end}"
                 last.append(event)
-                self._add(node, states, event, config[key])
+                self._add(node, states, event, actor[key])
         known = self.activities.get(source, Activity((), source, (), ()))
         self.activities[source] = Activity(
             tuple(dict.fromkeys((*known.states, *states))),
@@ -159,9 +162,9 @@ class Statechart:
 
     def _add(self, node: _Node, states: tuple[str, ...], event: str, arms: Any) -> None:
         for each in _listed(arms):
-            arm = {"target": each} if isinstance(each, str) else each
-            if not isinstance(arm, dict):
-                raise UnusableStatechart(f"{node.path}: {event}: a transition is an object or a target, not {arm!r}")
+            if not isinstance(each, dict | str):
+                raise UnusableStatechart(f"{node.path}: {event}: a transition is an object or a target, not {each!r}")
+            arm: Json = {"target": each} if isinstance(each, str) else cast("Json", each)
             target = self._target(node, arm.get("target"))
             if not node.nodes:
                 is_own = target == node.path
@@ -175,9 +178,8 @@ class Statechart:
     def _target(self, node: _Node, given: Any) -> str | None:
         if given is None or given == []:
             return None
-        if isinstance(given, list):
-            (given,) = given if len(given) == 1 else (str(given),)
-        text = str(given)
+        several = _listed(given)
+        text = str(several[0] if len(several) == 1 else given)
         if text.startswith("#"):
             found = self._by_id.get(text[1:])
         elif text.startswith("."):
@@ -197,16 +199,22 @@ def _inside(node: _Node, path: str) -> _Node | None:
 
 
 def _listed(value: Any) -> list[Any]:
-    return [] if value is None else list(value) if isinstance(value, list) else [value]
+    if isinstance(value, list):
+        return list(cast("list[Any]", value))
+    return [] if value is None else [value]
+
+
+def table_of(value: object) -> Json:
+    """Return a value as an object of JSON; an empty one if it is something else."""
+    return cast("Json", value) if isinstance(value, dict) else {}
 
 
 def _name(value: Any) -> str:
     """Return the name of a guard, an action or an actor, which may have parameters beside it."""
-    if isinstance(value, dict):
-        value = value.get("type")
-    if not isinstance(value, str) or not value:
-        raise UnusableStatechart(f"a guard, an action or an actor has a name, as a text; found: {value!r}")
-    return value
+    name = table_of(value).get("type") if isinstance(value, dict) else value
+    if not isinstance(name, str) or not name:
+        raise UnusableStatechart(f"a guard, an action or an actor has a name, as a text; found: {name!r}")
+    return name
 
 
 def _guard(arm: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from lifefold.interpreters.report.emitted_file import docstring
-from lifefold.interpreters.views.statechart import Arm, Statechart, UnusableStatechart, pascal
+from lifefold.interpreters.views.statechart import Arm, Statechart, UnusableStatechart, pascal, table_of
 
 
 class _Names:
@@ -55,7 +55,7 @@ def module_of(text: str) -> str:
         raise UnusableStatechart(f"it is no JSON: {error}") from error
     if not isinstance(config, dict):
         raise UnusableStatechart("the configuration of a machine is an object")
-    return _Module(Statechart(config)).source()
+    return _Module(Statechart(table_of(config))).source()
 
 
 USED: Final = (
@@ -130,8 +130,7 @@ class _Module:
         yield f"    {docstring(f'What {self._read.root.key} knows.')}"
         yield ""
         yield f"    state: {self._state} = {self._state}.{self._members[self._read.initial]}"
-        context = self._read.root.config.get("context")
-        for name, value in context.items() if isinstance(context, dict) else ():
+        for name, value in table_of(self._read.root.config.get("context")).items():
             is_field = name.isidentifier() and not keyword.iskeyword(name) and name != "state"
             if is_field and isinstance(value, bool | int | float | str):
                 yield f"    {name}: {type(value).__name__} = {_quoted(value)}"
@@ -242,7 +241,7 @@ class _Module:
     def _postponed(self) -> list[str]:
         found: list[str] = []
         for node in self._read.root.leaves():
-            names = [str(each) for each in (node.config.get("meta") or {}).get("postpones", ())]
+            names = [str(each) for each in table_of(node.config.get("meta")).get("postpones", ())]
             if known := [self._events[each] for each in names if each in self._events]:
                 found.append(f"{self._state}.{self._members[node.path]}: {_tuple(known)}")
         return found

@@ -25,9 +25,8 @@ class Collector(ThreadingHTTPServer):
 
 
 class _Requests(BaseHTTPRequestHandler):
-    server: Collector
-
     def do_POST(self) -> None:
+        assert isinstance(self.server, Collector)
         data = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path == "/v1/traces":
             self.server.traces.append(ExportTraceServiceRequest.FromString(data))

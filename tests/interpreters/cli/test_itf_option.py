@@ -1,5 +1,6 @@
 """``--itf`` of ``check`` and ``simulate``: traces of broken properties, which ``itf-py`` reads back."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def tap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     name = f"tap_{tmp_path.name}"
     (tmp_path / f"{name}.py").write_text(TAP)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     return f"{name}:machine"
 
 

@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib import import_module
 
 import pytest
-from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
-from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 
 from lifefold.core.fleet import system
 from lifefold.core.kernel import Refusal
@@ -161,12 +160,14 @@ def test_a_cause_is_linked_once_and_no_span_causes_itself() -> None:
 
 def test_the_names_of_the_conventions_are_the_published_ones() -> None:
     """They are experimental: a version that renames one fails here."""
-    published = {value for name, value in vars(gen_ai_attributes).items() if name.startswith("GEN_AI_")}
+    attributes = import_module("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
+    metrics = import_module("opentelemetry.semconv._incubating.metrics.gen_ai_metrics")
+    published = {value for name, value in vars(attributes).items() if name.startswith("GEN_AI_")}
     used = {genai.OPERATION, genai.AGENT, genai.CONVERSATION, genai.INPUT_TOKENS, genai.OUTPUT_TOKENS, genai.TOKEN_TYPE}
     assert used <= published
-    assert genai.INVOKE_AGENT in {each.value for each in gen_ai_attributes.GenAiOperationNameValues}
-    assert {genai.INPUT, genai.OUTPUT} <= {each.value for each in gen_ai_attributes.GenAiTokenTypeValues}
-    assert genai.TOKEN_USAGE == gen_ai_metrics.GEN_AI_CLIENT_TOKEN_USAGE
+    assert genai.INVOKE_AGENT in {each.value for each in attributes.GenAiOperationNameValues}
+    assert {genai.INPUT, genai.OUTPUT} <= {each.value for each in attributes.GenAiTokenTypeValues}
+    assert genai.TOKEN_USAGE == metrics.GEN_AI_CLIENT_TOKEN_USAGE
 
 
 def test_metrics_count_tasks_and_waits() -> None:

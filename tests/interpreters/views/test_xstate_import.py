@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -17,7 +17,7 @@ from lifefold.interpreters.views.formats.xstate import configuration
 from lifefold.interpreters.views.statechart import UnusableStatechart
 from lifefold.interpreters.views.xstate_import import module_of
 
-OVEN = {
+OVEN: dict[str, Any] = {
     "id": "oven",
     "description": "bakes",
     "initial": "cold",
@@ -65,8 +65,9 @@ def imported(config: object, modules: list[ModuleType]) -> Any:
 def as_sets(value: Any) -> Any:
     """Return a configuration in which the order of effects does not count, since a union of types has none."""
     if isinstance(value, dict):
-        return {key: sorted(each) if key == "actions" else as_sets(each) for key, each in value.items()}
-    return [as_sets(each) for each in value] if isinstance(value, list) else value
+        fields = cast("dict[str, Any]", value)
+        return {key: sorted(each) if key == "actions" else as_sets(each) for key, each in fields.items()}
+    return [as_sets(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("name", [each for each in views.machines() if each != "task-governed"])
@@ -141,7 +142,7 @@ def test_the_command_writes_a_module_that_can_be_checked(
     assert main(["import", "xstate", "oven.json", "--to", "imported_oven.py"]) == 0
     assert Path("imported_oven.py").read_text() == printed
     capsys.readouterr()
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     assert main(["table", "imported_oven:machine"]) == 0
     assert "HeatingAfter5000" in capsys.readouterr().out
     assert main(["import", "xstate", "oven.json", "--to", "imported_oven.py"]) == 2
