@@ -104,8 +104,8 @@ def _sentence(found: object, depth: int = 0) -> str:
         return found.strip()
     if depth > DEEPEST or not isinstance(found, dict | list):
         return ""  # a key that is missing is None, and leads nowhere
-    listed = reversed(_as_list(found))
     table = cast("dict[str, object]", found) if isinstance(found, dict) else {}
+    listed = reversed(_as_list(cast("object", found)))
     inner = (*listed, *map(table.get, _SENTENCES))
     return next(filter(None, (_sentence(each, depth + 1) for each in inner)), "")
 

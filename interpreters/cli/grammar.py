@@ -41,7 +41,9 @@ class _Parser(argparse.ArgumentParser):
         is_missing = message.endswith("required: FLEET.toml")
         super().error(f"{message}; {_fleet_files()}" if is_missing else message)
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride] - the base class has overloads
+        self, args: Any = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
         """Refuse unknown arguments with the usage of this command, not with that of the whole program."""
         found, more = super().parse_known_args(args, namespace)
         if more:

@@ -55,7 +55,7 @@ def known(name: str, names: Collection[str]) -> str:
 def like(name: str, names: Collection[str]) -> list[str]:
     """Return the most similar names, the nearest first, ignoring case; equally near ones in their order."""
     matcher = SequenceMatcher(b=name.casefold())
-    scored = []
+    scored: list[tuple[float, str]] = []
     for each in names:
         matcher.set_seq1(each.casefold())
         scored.append((matcher.ratio(), each))

@@ -241,10 +241,14 @@ class Repository:
         return None
 
     async def _committed(self, claim: Claim, base: str, at_ms: int) -> Changes | None:
-        """Return what a claim had committed by a time, in Unix milliseconds; None if that was nothing."""
+        """Return what a claim had committed by a time, in Unix milliseconds; None if that was nothing.
+
+        Git counts in seconds. A commit of the second of that time may be later, so it is left out.
+        """
+        until_s = max(0, at_ms // 1_000 - 1)
         for reference in filter(None, (await self._salvage(claim), claim.branch)):
             if await self._git.commit_at(reference):
-                query = ("rev-list", "-1", f"--min-age={at_ms // 1_000}", f"{base}..{reference}")
+                query = ("rev-list", "-1", f"--min-age={until_s}", f"{base}..{reference}")
                 if head := (await self._git.run(*query)).text.strip():
                     said = f"claim {claim.epoch} of {claim.task}: its last commit by then, {head[:SHORT]}"
                     against = f"against its base {base[:SHORT]}; files that were not committed by then are not known"

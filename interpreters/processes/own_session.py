@@ -19,6 +19,7 @@ def start(command: Sequence[str], **settings: Any) -> "subprocess.Popen[bytes]":
     """Start a command in its own session; ``settings`` are those of ``Popen``. Raises OSError."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, OF_TERMINALS)
     try:
-        return subprocess.Popen(command, start_new_session=True, **settings)  # noqa: S603 - the caller's command
+        started: subprocess.Popen[Any] = subprocess.Popen(command, start_new_session=True, **settings)  # noqa: S603 - the caller's command
+        return started
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -102,13 +102,19 @@ _ENVIRONMENT: Final = Environment(
     lstrip_blocks=True,
 )
 _ENVIRONMENT.filters |= {"clock": _clock, "json": _json, "marked": _marked, "age": age}
+
+
+def _is_machine(name: str) -> bool:
+    return name in about()
+
+
 _GLOBALS: dict[str, Any] = {
     "ago": _ago,
     "budgets_of": _budgets_of,
     "counted": count,
     "drawn": _drawn,
     "in_words": OF_TASKS.get,
-    "is_machine": lambda name: name in about(),
+    "is_machine": _is_machine,
     "last_spans": last_spans,
     "lit": _lit,
     "of_lane": of_lane,

@@ -9,7 +9,7 @@ import hashlib
 import os
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -127,7 +127,7 @@ def _read(path: Path, size: int) -> tuple[tuple[_One, ...], str]:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         written = "lifefold check TARGET --json, or lifefold simulate TARGET --json"
         return (), f"{path}: it is not a report ({error}); accepted: what {written} has printed"
-    return tuple(found) if isinstance(found, list) else (found,), ""
+    return tuple(cast("list[_One]", found)) if isinstance(found, list) else (found,), ""
 
 
 def reports_page(reports: Reports) -> ReportsPage:

@@ -122,8 +122,8 @@ class Git:
     async def run(self, *arguments: str, accept: Container[int] = (0,), way: Way = PLAIN) -> Answer:
         """Run one git command.
 
-        Raises GitError if its exit status is not accepted, or if it exceeds a limit; LockedError if a lock of another
-        git is the reason, and KilledError if another process has ended this one.
+        Raises GitError if its exit status is not accepted, or if it exceeds a limit. The error is a LockedError if a
+        lock of another git is the reason, and a KilledError if another process has ended this one.
         """
         answer = await self._attempt(*arguments, way=way)
         if answer.status not in accept and _remove_left_lock(answer.stderr):

@@ -3,7 +3,7 @@
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -164,7 +164,7 @@ def _is_url(to: str) -> bool:
 
 
 @contextmanager
-def _writer(to: str | None) -> "Iterator[Writer]":
+def _writer(to: str | None) -> "Generator[Writer]":
     """Open what ``--to`` names. Raises ``BadInput`` for a file that another program has written."""
     from lifefold.interpreters.telemetry.otlp import FileWriter, HttpWriter  # noqa: PLC0415 - needs an extra
 

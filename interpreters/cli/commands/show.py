@@ -53,7 +53,9 @@ def show(arguments: Namespace) -> None:
         page = anyio.run(task_page, seen, of.name) if of.is_task else anyio.run(agent_page, seen, of.name)
         option, runs = logs.option(store.path), store.is_written()
         if arguments.json:
-            print(json.dumps({**msgspec.to_builtins(page), "cost": usage_json(page.cost), "runs": runs}, indent=2))
+            costs = [{**msgspec.to_builtins(each), "cost": usage_json(each.cost)} for each in page.sessions]
+            found = {**msgspec.to_builtins(page), "sessions": costs, "cost": usage_json(page.cost), "runs": runs}
+            print(json.dumps(found, indent=2))
             return
         width = shutil.get_terminal_size().columns
         if then := logs.then(store):
@@ -159,7 +161,8 @@ def _evidence(page: AgentPage, now_ms: int, *, runs: bool, then: bool) -> str:
 def _session(of: SessionRecord, now_ms: int) -> str:
     took = age((of.ended_ms or now_ms) - of.began_ms)
     reason = f": {' '.join(of.reason.split())}" if of.reason else ""
-    return f"{of.number}  {moment(of.began_ms)}  {of.task}, claim {of.claim}, {took}: {of.outcome}{reason}"
+    cost = f"; {spent(of.cost)}" if spent(of.cost) else ""
+    return f"{of.number}  {moment(of.began_ms)}  {of.task}, claim {of.claim}, {took}: {of.outcome}{reason}{cost}"
 
 
 def _output(lines: Sequence[Any], path: str, width: int) -> Iterator[str]:
