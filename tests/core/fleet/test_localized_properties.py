@@ -10,7 +10,6 @@ from lifefold.interpreters.targets.check_targets import named
 NEAREST_STATES = 200
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize("name", views.machines())
 def test_a_shipped_machine_has_its_properties_in_the_nearest_states(name: str) -> None:
     """From the record of its check configuration; for a small machine these are all states."""

@@ -219,7 +219,6 @@ def test_a_closed_task_that_was_not_announced_breaks_the_property() -> None:
     assert not notifications.closed_tasks_are_announced(forgotten(of))
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("rule", "where"),
     [

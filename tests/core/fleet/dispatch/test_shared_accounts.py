@@ -60,7 +60,6 @@ def test_three_agents_of_two_accounts_keep_all_properties() -> None:
     assert others == {NOT_THERE: Outcome.VACUOUS}
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("rule", "prop"),
     [

@@ -397,7 +397,6 @@ def _lives(*states: session.State) -> Callable[[Aggregate], bool]:
     )
 
 
-@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "mistaken",
     [
