@@ -8,7 +8,7 @@ give equal bytes. A collector gets the same requests as protobuf. The variables 
 import base64
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any, Final, Protocol, Self, cast
 
 from google.protobuf.json_format import MessageToDict
@@ -80,7 +80,7 @@ class HttpWriter:
         """Connect at the first request."""
         self._url: Final = url.rstrip("/")
         self._spans: Final = OTLPSpanExporter(endpoint=f"{self._url}/v1/traces")
-        self._metrics: Final = OTLPMetricExporter(endpoint=f"{self._url}/v1/metrics")
+        self._metrics: Final[Any] = OTLPMetricExporter(endpoint=f"{self._url}/v1/metrics")
 
     def spans(self, spans: Sequence[ReadableSpan]) -> None:
         """Send spans."""
@@ -91,8 +91,7 @@ class HttpWriter:
     def metrics(self, data: sdk.MetricsData) -> None:
         """Send metrics."""
         with _Said() as said:
-            export: Callable[[sdk.MetricsData], sdk.MetricExportResult] = self._metrics.export
-            if export(data) is not sdk.MetricExportResult.SUCCESS:
+            if self._metrics.export(data) is not sdk.MetricExportResult.SUCCESS:
                 raise UndeliveredError(f"{self._url}: has not accepted the metrics{said.words}")
 
 

@@ -211,7 +211,7 @@ def table_of(value: object) -> Json:
 
 def _name(value: Any) -> str:
     """Return the name of a guard, an action or an actor, which may have parameters beside it."""
-    name = table_of(value).get("type") if isinstance(value, dict) else value
+    name = table_of(cast("object", value)).get("type") if isinstance(value, dict) else value
     if not isinstance(name, str) or not name:
         raise UnusableStatechart(f"a guard, an action or an actor has a name, as a text; found: {name!r}")
     return name

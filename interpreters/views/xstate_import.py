@@ -16,10 +16,10 @@ import json
 import keyword
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from lifefold.interpreters.report.emitted_file import docstring
-from lifefold.interpreters.views.statechart import Arm, Statechart, UnusableStatechart, pascal, table_of
+from lifefold.interpreters.views.statechart import Arm, Json, Statechart, UnusableStatechart, pascal, table_of
 
 
 class _Names:
@@ -55,7 +55,7 @@ def module_of(text: str) -> str:
         raise UnusableStatechart(f"it is no JSON: {error}") from error
     if not isinstance(config, dict):
         raise UnusableStatechart("the configuration of a machine is an object")
-    return _Module(Statechart(table_of(config))).source()
+    return _Module(Statechart(cast("Json", config))).source()
 
 
 USED: Final = (
