@@ -153,7 +153,7 @@ def _whole(of: Any) -> Any:
     if isinstance(of, msgspec.Struct):
         return _fields(of)
     if isinstance(of, Mapping):
-        return {"#map": [[value(key), value(each)] for key, each in cast("Mapping[Any, Any]", of).items()]}
+        return {"#map": [[value(key), value(each)] for key, each in cast("Mapping[object, object]", of).items()]}
     if isinstance(of, list | tuple):
         return [value(each) for each in cast("Sequence[Any]", of)]
     if isinstance(of, set | frozenset):

@@ -213,4 +213,6 @@ def _with_hex(value: Any) -> Any:
             key: base64.b64decode(each).hex() if key in _IDENTIFIERS else _with_hex(each)
             for key, each in fields.items()
         }
-    return [_with_hex(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_with_hex(each) for each in cast("Sequence[Any]", value)]
+    return value

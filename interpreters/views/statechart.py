@@ -4,7 +4,7 @@ Nested states are flattened. Each innermost state is a state. Transitions of a s
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 Json = dict[str, Any]
@@ -200,7 +200,7 @@ def _inside(node: _Node, path: str) -> _Node | None:
 
 def _listed(value: Any) -> list[Any]:
     if isinstance(value, list):
-        return list(cast("list[Any]", value))
+        return list(cast("Sequence[Any]", value))
     return [] if value is None else [value]
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -67,7 +67,9 @@ def as_sets(value: Any) -> Any:
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {key: sorted(each) if key == "actions" else as_sets(each) for key, each in fields.items()}
-    return [as_sets(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [as_sets(each) for each in cast("Sequence[Any]", value)]
+    return value
 
 
 @pytest.mark.parametrize("name", [each for each in views.machines() if each != "task-governed"])
