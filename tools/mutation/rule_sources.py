@@ -75,7 +75,9 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(orphans, worker),
         name="orphans",
         changed=(orphans,),
-        names="ending has_died begin_inspection _is_alive report_death report_rescue report_loss _ADOPTED _found".split(),
+        names=(
+            "ending has_died begin_inspection _is_alive report_death report_rescue report_loss _ADOPTED _found"
+        ).split(),
     ): featured_fleets.ORPHANS,
     Source(
         *(worker_restarts, shutdown, worker),
