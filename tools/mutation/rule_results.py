@@ -249,7 +249,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "does not ask `work.sessions == 1`": _ENDLESS,
     "work_begins: `work.state is assignment.State.WORKING and work.sessions == 1` has the other junction": _ENDLESS,
     "has no case `assignment.Dropped(reason=reason)`": _GONE,
-    "`before is not assignment.State.WANTING`": _GONE,
+    "`before.state is not assignment.State.WANTING`": _GONE,
     "report: `assignment.State.WANTING` is PREPARING": _GONE,
     "report: `yield Tell('board', to, _given_back(brief, reason))` is not asked for": _GONE,
     "_given_back: ": _GONE,
@@ -258,7 +258,8 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "does not tell kept": _OPAQUE,
     "does not tell result": _OPAQUE,
     "has `yield Tell('board', f'worker_slot:{worker.key}', worker_slot` before": _ORDER,
-    "begin_inspection on assignment: comes after report": _ORDER,
+    "begin_inspection on assignment: comes after report_death": _ORDER,
+    "orphans: _found: `if isinstance(event, assignment.Rejected)": _TEXT,
     "next_asked: `if not work.at: return None` is done never": (
         "without a worker at work no preemption is needed, and a worker that gives back then gets the first task anyway"
     ),
@@ -281,6 +282,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
             "abandon: `YieldWanted(recalled.within_ms) if recalled.within_ms else urgent` is the other way round",
             "usage: spent: ",
             "usage: is_used_up: ",
+            "usage: _exceeds_share: ",
         ),
         _BY_TESTS,
     ),

@@ -141,7 +141,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(usage, shutdown, worker),
         name="usage",
         changed=(usage,),
-        names="measuring measure _most_ms clear_meter spent is_counting is_used_up".split(),
+        names="measuring measure _most_ms clear_meter spent is_counting is_used_up _exceeds_share".split(),
     ): featured_fleets.LIMITED,
     Source(
         *(conversations, worker),
