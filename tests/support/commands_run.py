@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
+from threading import Lock
 from typing import IO, Final, Self
 
 import command_child
@@ -28,11 +29,11 @@ def run_command(folder: Path, *arguments: str, timeout_s: float, **env: str) -> 
     """Run a command in a folder; ``env`` is added to the environment.
 
     It is started as a program of its own if its environment is not the one that this process began with: that decides
-    on how a program starts. A few variables do not (``_LATE``).
+    on how a program starts. A few variables do not (``_LATE``). So is one that another thread begins meanwhile.
     """
     packet = _packet(folder, arguments, env)
     nursery = _nursery()
-    if not env.keys() <= _LATE or not nursery.takes(packet):
+    if not env.keys() <= _LATE or nursery.free.locked() or not nursery.takes(packet):
         command, environment = [*LIFEFOLD, *arguments], {**os.environ, **env}
         return subprocess.run(
             command, check=False, capture_output=True, text=True, cwd=folder, env=environment, timeout=timeout_s
@@ -105,6 +106,8 @@ class _Nursery:
 
     def __init__(self) -> None:
         self.environment: Final = _environment()
+        self.free: Final = Lock()
+        """Held while a command runs to its end: answers come in the order of the commands."""
         self._asks, answers = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with answers:
             command = [sys.executable, command_child.__file__]
@@ -124,7 +127,7 @@ class _Nursery:
     def run(self, packet: bytes, arguments: tuple[str, ...], timeout_s: float) -> "subprocess.CompletedProcess[str]":
         """Have a command run to its end."""
         self._asks.settimeout(timeout_s)
-        with TemporaryFile("w+") as out, TemporaryFile("w+") as error:
+        with self.free, TemporaryFile("w+") as out, TemporaryFile("w+") as error:
             socket.send_fds(self._asks, [packet], [out.fileno(), error.fileno()])
             try:
                 code = int(self._asks.recv(command_child.MOST_BYTES))

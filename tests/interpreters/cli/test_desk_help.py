@@ -16,11 +16,11 @@ def test_each_example_of_the_help_is_accepted(command: str, capsys: pytest.Captu
     typed = command.split()
     with pytest.raises(SystemExit):
         parser().parse_args([*typed, "--help"])
-    examples = capsys.readouterr().out.partition("examples:\n")[2].splitlines()
-    assert examples
-    for example in examples:
-        words = shlex.split(example.partition("#")[0].partition(">")[0])
-        assert words[: len(typed) + 1] == ["lifefold", *typed]
+    lines = capsys.readouterr().out.partition("examples:\n")[2].splitlines()
+    examples = [shlex.split(line.partition("#")[0].partition(">")[0]) for line in lines]
+    assert examples[0][: len(typed) + 1] == ["lifefold", *typed]
+    for words in examples:
+        assert words[0] == "lifefold"
         assert parser().parse_args(words[1:]).command
 
 
