@@ -53,7 +53,7 @@ OF_SILENCE = frozenset({"keep_watch", "give_up"})
 OF_RESTARTS = frozenset({"on_agent_stopped", "ask", "restart_agent", "grant", "spend"})
 """Rules of a fleet whose agents are restarted."""
 
-OF_PREEMPTION = frozenset({"preempt", "take_away", "use_request", "drop_request"})
+OF_PREEMPTION = frozenset({"go_on_alone", "preempt", "take_away", "use_request", "drop_request"})
 """Rules of a fleet in which tasks preempt others."""
 
 OF_ABORTS = frozenset({"spread", "abort_when_opened"})
@@ -113,6 +113,7 @@ TAKE_LONG = frozenset(
 
 
 FINDS = {
+    "go_on_alone": 69,
     "cancel_parts": 162,
     "abort_when_opened": 271,
     "release": 203,
