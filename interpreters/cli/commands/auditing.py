@@ -133,11 +133,14 @@ def _lines(found: Audit) -> Iterator[str]:
     yield from _of_chain(found)
     if fault in {"chain", "anchor", "unreadable", "property"}:
         return
-    yield f"  properties  {found.judged:,} times judged, and true"
+    if found.judged:
+        yield f"  properties  {found.judged:,} times judged, and true"
     if fault == "rules":
         return
-    more = f"; {found.foreign:,} of other rules are only folded" if found.foreign else ""
-    yield f"  rules       the present ones decide the same on {found.decided:,} entries{more}"
+    same = [f"the present ones decide the same on {found.decided:,} entries"] if found.decided else []
+    folded = [f"{found.foreign:,} entries of other rules are only folded"] if found.foreign else []
+    if same or folded:
+        yield f"  rules       {'; '.join(same + folded)}"
     if found.past is not None:
         yield f"  past        {_place(found.past)}, which other rules decided, would not be allowed: {found.past.why}"
 
@@ -164,8 +167,11 @@ def _of_proofs(proofs: Sequence[_Proof]) -> Iterator[str]:
 def _allowed(found: Audit) -> str:
     if not found.foreign:
         return "this run was allowed"
-    judged = "what these rules decided was allowed" if found.decided else "nothing was judged"
-    return f"{judged}; other rules decided {found.foreign:,} entries, and a program that has them can judge those"
+    judged = "what these rules decided was allowed; " if found.decided else ""
+    others = f"{judged}other rules decided {found.foreign:,} entries"
+    if found.past is None:
+        return f"{others}, which break no property of these"
+    return f"{others}, and a program that has them can judge those"
 
 
 def _verdict(fault: Fault | None) -> str:
