@@ -245,6 +245,10 @@ EXPLAINED: Final[Mapping[str, str]] = {
         " find it",
     ),
     "notifications: tell_workers on account: comes after announce_limit": _ORDER,
+    "go_on: `work.state is assignment.State.WORKING and quota.rests(worker)` has the other junction": (
+        "every task is given back as soon as it is claimed; claims have no bound, so no search ends, and the tests of"
+        " the rules find it"
+    ),
     "worker: leave: `worker.record('desired_state').reason or ": _TEXT,
     "does not ask `work.sessions == 1`": _ENDLESS,
     "work_begins: `work.state is assignment.State.WORKING and work.sessions == 1` has the other junction": _ENDLESS,
