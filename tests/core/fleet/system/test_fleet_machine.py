@@ -30,7 +30,7 @@ LOST: Final = {
     "settle": "every holder of a reservation is at a task",
     "match": "no worker waits beside a ready task that it may take",
     "work_ends": "a stopped agent has no work to do",
-    "look_again": "no task waits for a role or a trust level that no worker has",
+    "look_again": "no task waits for (a role or a trust level that no worker has|a task that is lost)",
 }
 
 
