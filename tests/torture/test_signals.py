@@ -1,6 +1,8 @@
 """No signal reaches a process whose identity is not proven, also when the kernel reuses pids."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,3 +99,14 @@ def test_the_processes_that_get_the_pids_of_a_dead_fleet_live() -> None:
     assert verdict.wrong == ()
     assert verdict.counted["taken pids"] >= 2
     assert verdict.counted["runner: child"]
+
+
+@pytest.mark.skipif(interposing.library() is None, reason=interposing.MISSING)
+def test_a_leader_of_a_session_is_known_before_its_program_begins(tmp_path: Path) -> None:
+    """The death of its parent can kill it between the two, and its group is ended all the same."""
+    record = tmp_path / "signals"
+    program = "import subprocess; subprocess.run(['true'], start_new_session=True)"
+    subprocess.run((sys.executable, "-c", program), env=interposing.environment(signals=record), check=True)
+    own, leader, begun = [each for each in read(record) if each.how == "begin"]
+    assert (leader.target, leader.start, leader.words) == (begun.target, begun.start, "")
+    assert leader.group == leader.target != own.target

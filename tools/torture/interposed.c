@@ -349,6 +349,18 @@ int kill(pid_t pid, int number) {
     return answer;
 }
 
+pid_t setsid(void) { /* a new leader is known from here on: it can be killed before its program begins */
+    pid_t made = (pid_t)syscall(SYS_setsid);
+    int error = errno;
+    if (made > 0) {
+        char self[256];
+        describe(made, self, sizeof self);
+        note("begin", made, 0, self, 0, "");
+    }
+    errno = error;
+    return made;
+}
+
 int killpg(pid_t group, int number) { return kill(-group, number); }
 
 static pid_t pid_behind(int pidfd) {

@@ -8,7 +8,8 @@
   for ever, so it is enough that the identity was compared after the pidfd was opened.
 - *self*: the sender is the target.
 
-A signal that reached no process needs no proof.
+A signal that reached no process needs no proof. A process that has become the leader of a session is known by that,
+before its program begins: the death of its parent can kill it between the two.
 """
 
 from collections import Counter
