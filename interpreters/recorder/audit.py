@@ -72,8 +72,8 @@ class Audit(msgspec.Struct, frozen=True):
 def audit(system: System, chain: Chain, beside: Anchor | None = None, rules: str = "") -> Audit:
     """Audit a run. ``beside`` is an anchor that was kept outside of the log.
 
-    ``rules`` is the version of the present rules: entries of another version are neither judged nor decided again.
-    Without it, all entries are.
+    ``rules`` is the version of the present rules. An entry of another version is not decided again, and is no fault.
+    Without it, all entries are judged and decided again.
     """
     entries = [entry for entry, _ in chain.rows]
     foreign = sum(bool(rules) and each.rules != rules and each.stream != ENGINE for each in entries)
