@@ -80,6 +80,9 @@ class LogStore(ABC):
     async def _in_turn(self, work: Callable[[], T]) -> T:
         """Work on the connection, one task after the other."""
 
+    def discard(self) -> None:  # noqa: B027 - a log in a file is removed with its files
+        """Remove the log from its server; the caller removes the files at its path. The store is closed next."""
+
     def __enter__(self) -> Self:
         """Return the store."""
         return self

@@ -167,5 +167,9 @@ def _free_port() -> int:
 
 def _children(parent: int) -> list[int]:
     """Return the direct children of a process."""
-    found = subprocess.run(["pgrep", "-P", str(parent)], check=False, capture_output=True, text=True)
-    return [int(each) for each in found.stdout.split()]
+    found: list[int] = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if stat.read_text().rpartition(")")[2].split()[1] == str(parent):
+                found.append(int(stat.parent.name))
+    return found

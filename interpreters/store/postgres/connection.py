@@ -14,9 +14,10 @@ import psycopg
 from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict
 
+from lifefold.interpreters.store.address import Address, secrets_of
 from lifefold.interpreters.store.connection import Rows
-from lifefold.interpreters.store.postgres.address import Address, secrets_of
-from lifefold.interpreters.store.postgres.errors import OutcomeUnknown, Unreachable, translated
+from lifefold.interpreters.store.errors import OutcomeUnknown, Unreachable
+from lifefold.interpreters.store.postgres.errors import translated
 from lifefold.interpreters.store.postgres.watchdog import Watchdog
 from lifefold.interpreters.store.protocol import StoreError
 
@@ -74,9 +75,8 @@ class ServerConnection:
         self.address: Final = address
         self._watchdog: Watchdog | None = None
         with self._told():
-            self._session: Final = psycopg.connect(
-                address.url, autocommit=True, **_parameters(address, timings, writes=writes), **secrets_of(address)
-            )
+            parameters = {**_parameters(address, timings, writes=writes), **secrets_of(address)}
+            self._session: Final[psycopg.Connection] = psycopg.connect(address.url, autocommit=True, **parameters)
         try:
             if writes:
                 self._watchdog = Watchdog(self._session.fileno(), timings.answer_s)
@@ -108,7 +108,7 @@ class ServerConnection:
             found = self._session.execute(_trusted(in_words_of_postgresql(sql)), parameters or None, binary=True)
             if sql == "BEGIN IMMEDIATE":
                 self._session.execute(EPOCH_LOCK)
-            return cast("Rows", found)
+            return found
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
         """Execute one statement for each set of parameters, without waiting for each answer."""

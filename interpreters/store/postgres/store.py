@@ -20,17 +20,16 @@ from typing import Final, NamedTuple, Self, TypeVar
 import anyio
 from anyio import to_thread
 
+from lifefold.interpreters.store.address import Address
 from lifefold.interpreters.store.anchor_file import drop_anchor, keep_anchor
 from lifefold.interpreters.store.chain import Anchor, linked
 from lifefold.interpreters.store.connection import Connection
-from lifefold.interpreters.store.errors import Locked, damaged
+from lifefold.interpreters.store.errors import Locked, OutcomeUnknown, Unreachable, damaged
 from lifefold.interpreters.store.log_store import LogStore
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, must_be_whole
-from lifefold.interpreters.store.postgres.address import Address
 from lifefold.interpreters.store.postgres.connection import PRODUCTION, ServerConnection, Timings
-from lifefold.interpreters.store.postgres.errors import OutcomeUnknown, Unreachable
 from lifefold.interpreters.store.postgres.lock import end_holder, holder_of, release_lock, take_lock
-from lifefold.interpreters.store.postgres.schema import migrate, must_be_there, write_new
+from lifefold.interpreters.store.postgres.schema import drop_log, migrate, must_be_there, write_new
 from lifefold.interpreters.store.protocol import Batch, Busy, Fenced
 from lifefold.interpreters.store.writing import raise_epoch, transaction, write
 
@@ -124,6 +123,10 @@ class PostgresStore(LogStore):
     def database(self) -> Connection:
         """The open connection; see ``LogStore``."""
         return self._connection
+
+    def discard(self) -> None:
+        """Remove the log from its server; see ``LogStore``."""
+        self._translated(lambda: drop_log(self._connection, self.address))
 
     def close(self) -> None:
         """End the session, and give the lock up. A writer leaves the anchor beside the log."""

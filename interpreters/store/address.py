@@ -19,7 +19,7 @@ SCHEMES: Final = ("postgresql://", "postgres://")
 DEFAULT_LOG: Final = "lifefold"
 """The name of the log of an address without ``log``."""
 
-_SECRETS: Final = ("password", "sslpassword")
+_SECRETS: Final[tuple[str, ...]] = ("password", "sslpassword")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _RESERVED: Final = frozenset({"public", "information_schema"})
 _ACCEPTED: Final = "accepted: postgresql://USER@HOST:PORT/DATABASE?log=NAME, with %40 for @ and %2F for / in a password"
@@ -38,7 +38,7 @@ class Address(NamedTuple):
         return f"{self.url}{'&' if '?' in self.url else '?'}log={self.log}"
 
     def named(self, log: str) -> "Address":
-        """Return the address of another log in the same database. Raises ``NotAStore`` for a name that none can have."""
+        """Return the address of another log in the same database. Raises ``NotAStore`` for an unusable name."""
         return Address(self.url, _checked_name(log))
 
 
@@ -78,25 +78,19 @@ def secrets_of(address: Address) -> dict[str, str]:
     return dict(_secrets.get(address.url, {}))
 
 
-def without_passwords(words: list[str]) -> list[str]:
-    """Return the words of a command line with addresses that have no password; this process keeps the passwords."""
-    return [_without_password(each) for each in words]
+def hidden(text: str) -> str:
+    """Return a message without the passwords of addresses in it; words that were typed may be in a message."""
+    return _IN_QUERY.sub(r"\1***", _IN_ADDRESS.sub(r"\1:***@", text))
 
 
-def _without_password(word: str) -> str:
-    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
-    if not is_address(value):
-        return word
-    try:
-        return f"{option}{equals}{read_address(value)}"
-    except NotAStore:
-        return f"{option}{equals}postgresql://"  # which is refused when it is read, without what was typed
+_IN_ADDRESS: Final = re.compile(r"(postgres(?:ql)?://[^:/?#\s]*):\S*@")
+_IN_QUERY: Final = re.compile(r"((?:ssl)?password=)[^&\s]*")
 
 
 def _checked_name(log: str) -> str:
     if not _NAME.fullmatch(log) or log.startswith("pg_") or log in _RESERVED:
         raise NotAStore(
-            "the name of the log in its address cannot be used; accepted: log=NAME, at most 63 letters, digits, '_', '.'"
-            " and '-', which is not 'public' and does not begin with 'pg_'"
+            "the name of the log in its address cannot be used; accepted: log=NAME, at most 63 letters, digits, '_',"
+            " '.' and '-', which is not 'public' and does not begin with 'pg_'"
         )
     return log
