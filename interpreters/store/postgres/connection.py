@@ -7,6 +7,7 @@ become visible in the order of their numbers, and a writer sees the newest epoch
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, LiteralString, NamedTuple, cast
 
@@ -80,8 +81,9 @@ class ServerConnection:
         try:
             if writes:
                 self._watchdog = Watchdog(self._session.fileno(), timings.answer_s)
-            for setting, value in _settings(address, timings, writes=writes):
-                self.execute("SELECT set_config(?, ?, false)", (setting, value))
+            settings = _settings(address, timings, writes=writes)
+            calls = ", ".join(["set_config(?, ?, false)"] * len(settings))
+            self.execute(f"SELECT {calls}", [*chain.from_iterable(settings)])
             self.execute(_DURABLE)
         except BaseException:
             self.close()
