@@ -11,6 +11,8 @@ from typing import Self, TypeVar
 
 import msgspec
 
+from lifefold.interpreters.store.address import Address
+from lifefold.interpreters.store.chain import Anchor
 from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import damaged
 from lifefold.interpreters.store.keeping import drop, known_keys, resumed
@@ -30,7 +32,7 @@ from lifefold.interpreters.store.reading import (
 )
 from lifefold.interpreters.store.schema import select
 from lifefold.interpreters.store.snapshot import Resumption
-from lifefold.interpreters.store.writing import submit, transaction
+from lifefold.interpreters.store.writing import insert, submit, transaction, write_progress
 
 T = TypeVar("T")
 
@@ -82,6 +84,25 @@ class LogStore(ABC):
 
     def discard(self) -> None:  # noqa: B027 - a log in a file is removed with its files
         """Remove the log from its server; the caller removes the files at its path. The store is closed next."""
+
+    def rename(self, address: Address) -> None:  # noqa: B027 - a log in a file is renamed with its files
+        """Rename the log on its server. The store is closed next."""
+
+    async def fill(
+        self, entries: Sequence[Entry], commands: Sequence[StoredCommand], performed: Mapping[str, int]
+    ) -> Anchor:
+        """Write the contents of another log into this new and empty one, in one transaction; return the anchor."""
+        return await self._in_turn(lambda: self._filled(entries, commands, performed))
+
+    def _filled(
+        self, entries: Sequence[Entry], commands: Sequence[StoredCommand], performed: Mapping[str, int]
+    ) -> Anchor:
+        with transaction(self.database) as connection:
+            anchor = insert(connection, Anchor(), entries) if entries else Anchor()
+            write_progress(connection, performed)
+            rows = [(each.id, each.stream, each.envelope, each.answer) for each in commands]
+            connection.executemany("INSERT INTO posts (id, stream, envelope, answer) VALUES (?, ?, ?, ?)", rows)
+        return anchor
 
     def __enter__(self) -> Self:
         """Return the store."""

@@ -41,3 +41,4 @@ def write_pointer(path: Path, address: Address) -> None:
     draft.write_bytes(_FIRST_LINE + f"{address}\n".encode())
     draft.replace(path)
     flush_folder(path.parent)
+    _announced.pop(path.absolute(), None)

@@ -34,7 +34,7 @@ from lifefold.interpreters.store.errors import damaged, of_disk, translated
 from lifefold.interpreters.store.lock import is_taken, take_lock
 from lifefold.interpreters.store.log_store import LogStore
 from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, backed_up, recover
-from lifefold.interpreters.store.protocol import Batch, Busy, StoredCommand, StoreError
+from lifefold.interpreters.store.protocol import Batch, Busy, Entry, StoredCommand, StoreError
 from lifefold.interpreters.store.reading import BUSY_TIMEOUT_S, Known, connect, is_intact, known_of, stored_commands
 from lifefold.interpreters.store.schema import migrate, must_be_free, write_new
 from lifefold.interpreters.store.writing import next_epoch, transaction, write
@@ -166,6 +166,13 @@ class SqliteStore(LogStore):
     async def look(self) -> None:
         """Continue in a copy if the log is no longer at its path; ``append`` and ``commands`` do that too."""
         await self._in_turn(self._look)
+
+    def _filled(
+        self, entries: Sequence[Entry], commands: Sequence[StoredCommand], performed: Mapping[str, int]
+    ) -> Anchor:
+        anchor = super()._filled(entries, commands, performed)
+        self._known = self._known._replace(anchor=anchor)
+        return anchor
 
     def _translated(self, work: Callable[[], T]) -> T:
         return translated(self.path, work)

@@ -1,6 +1,6 @@
 """The transactions of a writer on an open log: a batch with its links, operator commands, and a new epoch."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -44,11 +44,7 @@ def write(path: Path, connection: Connection, batch: Batch, epoch: int, anchor: 
     if batch.entries:
         _check_versions(connection, batch.entries)
         anchor = insert(connection, anchor, batch.entries)
-    connection.executemany(
-        "INSERT INTO performed (stream, version) VALUES (?, ?)"
-        " ON CONFLICT (stream) DO UPDATE SET version = excluded.version",
-        list(batch.performed.items()),
-    )
+    write_progress(connection, batch.performed)
     connection.executemany("UPDATE posts SET answer = ? WHERE id = ?", [(a, i) for i, a in batch.answers.items()])
     return anchor
 
@@ -68,6 +64,15 @@ def insert(connection: Connection, anchor: Anchor, entries: Sequence[Entry]) -> 
     newest = f"{anchor.entries} {anchor.link.hex()}"
     connection.execute("UPDATE meta SET value = ? WHERE name = 'anchor'", (newest,))
     return anchor
+
+
+def write_progress(connection: Connection, performed: Mapping[str, int]) -> None:
+    """Write, per stream, the version up to which all effects are performed."""
+    connection.executemany(
+        "INSERT INTO performed (stream, version) VALUES (?, ?)"
+        " ON CONFLICT (stream) DO UPDATE SET version = excluded.version",
+        list(performed.items()),
+    )
 
 
 def _verified_anchor(path: Path, connection: Connection) -> Anchor:

@@ -64,7 +64,7 @@ def must_be_there(path: Path, connection: Connection, address: Address) -> int:
     schema = schema_of(connection, address)
     relations = set() if schema is None else _relations(connection, schema)
     if schema is None or not relations:
-        raise NotThere(f"{path}: there is no log {address.log!r} in the database of {address}")
+        raise NotThere(f"there is no log {address.log!r} in the database of {address}")
     version = meta_of(connection, "schema") if {"meta", "entries"} <= relations else None
     if version is None:
         raise NotAStore(f"{path}: the schema {address.log!r} of {address} is of another program")
@@ -112,6 +112,17 @@ def migrate(connection: Connection) -> None:
 def drop_log(connection: Connection, address: Address) -> None:
     """Remove a log with all of its tables, as a whole."""
     connection.execute(f'DROP SCHEMA "{address.log}" CASCADE')
+
+
+def rename_log(connection: Connection, address: Address, to: Address) -> None:
+    """Rename a log within its database; this session goes on with it."""
+    connection.execute(f'ALTER SCHEMA "{address.log}" RENAME TO "{to.log}"')
+    connection.execute("SELECT set_config('search_path', ?, false)", (f'"{to.log}"',))
+
+
+def count_commands_on(connection: Connection) -> None:
+    """Let the next command have a higher number than those that were written with theirs."""
+    connection.execute("SELECT setval(pg_get_serial_sequence('posts', 'id'), MAX(id)) FROM posts")
 
 
 def _relations(connection: Connection, schema: int) -> set[str]:

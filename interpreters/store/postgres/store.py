@@ -11,7 +11,7 @@ such as after a failover to a standby that did not have all of them.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -29,8 +29,15 @@ from lifefold.interpreters.store.log_store import LogStore
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, must_be_whole
 from lifefold.interpreters.store.postgres.connection import PRODUCTION, ServerConnection, Timings
 from lifefold.interpreters.store.postgres.lock import end_holder, holder_of, release_lock, take_lock
-from lifefold.interpreters.store.postgres.schema import drop_log, migrate, must_be_there, write_new
-from lifefold.interpreters.store.protocol import Batch, Busy, Fenced
+from lifefold.interpreters.store.postgres.schema import (
+    count_commands_on,
+    drop_log,
+    migrate,
+    must_be_there,
+    rename_log,
+    write_new,
+)
+from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand
 from lifefold.interpreters.store.writing import raise_epoch, transaction, write
 
 _logger: Final = logging.getLogger(__name__)
@@ -127,6 +134,17 @@ class PostgresStore(LogStore):
     def discard(self) -> None:
         """Remove the log from its server; see ``LogStore``."""
         self._translated(lambda: drop_log(self._connection, self.address))
+
+    def rename(self, address: Address) -> None:
+        """Rename the log on its server; see ``LogStore``."""
+        self._translated(lambda: rename_log(self._connection, self.address, address))
+
+    def _filled(
+        self, entries: Sequence[Entry], commands: Sequence[StoredCommand], performed: Mapping[str, int]
+    ) -> Anchor:
+        self._known = super()._filled(entries, commands, performed)
+        count_commands_on(self._connection)
+        return self._known
 
     def close(self) -> None:
         """End the session, and give the lock up. A writer leaves the anchor beside the log."""
