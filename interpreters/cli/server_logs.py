@@ -20,15 +20,18 @@ from lifefold.interpreters.store.pointer import address_of, announce, write_poin
 FOLDER: Final = ".lifefold"
 """The folder of the logs of a folder."""
 
-_ATTRIBUTES: Final = ("db", "log", "origin", "target")
+_ATTRIBUTES: Final = ("db", "log", "logs", "names", "origin", "target")
 """The arguments of commands that name logs."""
+
+_FIRST_OF_TWO: Final = "task"
+"""The argument of ``diff`` that names the first of two logs, if there is another one."""
 
 
 def with_paths(arguments: Namespace) -> None:
     """Replace the addresses of logs in the arguments of a command by paths. Raises ``NotAStore``, ``StoreError``."""
     if hasattr(arguments, "fleet"):
         return  # the fleet's file says where the log of a run belongs
-    for name in _ATTRIBUTES:
+    for name in (*_ATTRIBUTES, *([_FIRST_OF_TWO] if isinstance(getattr(arguments, "log", None), list) else [])):
         given = getattr(arguments, name, None)
         if isinstance(given, list):
             setattr(arguments, name, [_with_path(each) for each in given])
