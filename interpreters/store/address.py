@@ -90,7 +90,7 @@ _IN_QUERY: Final = re.compile(r"((?:ssl)?password=)[^&\s]*")
 def _checked_name(log: str) -> str:
     if not _NAME.fullmatch(log) or log.startswith("pg_") or log in _RESERVED:
         raise NotAStore(
-            "the name of the log in its address cannot be used; accepted: log=NAME, at most 63 letters, digits, '_',"
+            "the name of the log in its address cannot be used; accepted: log=NAME, at most 63 of A-Z, a-z, 0-9, '_',"
             " '.' and '-', which is not 'public' and does not begin with 'pg_'"
         )
     return log

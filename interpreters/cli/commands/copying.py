@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from lifefold.interpreters.cli import inside, logs
+from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.store import Locked
 from lifefold.interpreters.store.address import is_address, read_address
@@ -15,7 +15,6 @@ FILE = "file"
 
 def copy(arguments: Namespace) -> None:
     """Copy a log. Raises ``BadInput``."""
-    inside.must_be_outside("copy")
     log, target = logs.find_log(arguments.origin), logs.named(arguments.target)
     if not target.absolute().parent.is_dir():
         raise BadInput(f"{target}: {target.absolute().parent} is not a folder; accepted: a file in an existing folder")
@@ -26,12 +25,11 @@ def copy(arguments: Namespace) -> None:
     except FileExistsError as error:
         raise BadInput(f"{error}: is there already; accepted: the place of a new log") from error
     print(f"copied {anchor.entries:,} entries of {log} to {address_of(target) or target}")
-    print(f"their newest link is {anchor.link.hex()[:16]}; lifefold verify compares all")
+    print(f"its newest link is that of the original: {anchor.link.hex()[:16]}")
 
 
 def move(arguments: Namespace) -> None:
     """Move a log to a server, or back into a file; its path stays. Raises ``BadInput``."""
-    inside.must_be_outside("move")
     if arguments.to != FILE and not is_address(arguments.to):
         raise BadInput(f"--to {arguments.to}: accepted: {FILE}, or postgresql://USER@HOST:PORT/DATABASE?log=NAME")
     log = logs.find_log(arguments.origin)
