@@ -112,7 +112,7 @@ def _add_running(commands: Commands) -> None:
         "--accept", action="store_true", help="accept the changes of the fleet file since the plan in force"
     )
     rest_option(run)
-    log_option(run, "the log (default: the latest .lifefold/NAME.db beside the fleet file)")
+    log_option(run, "the log, a path or postgresql://... (default: the latest .lifefold/NAME.db beside the fleet file)")
     live_option(run)
 
     plan = add_command(
@@ -121,7 +121,9 @@ def _add_running(commands: Commands) -> None:
     plan.add_argument("fleet", metavar="FLEET.toml", help="the fleet file")
     plan.add_argument("--accept", action="store_true", help="accept the difference; a runner at work follows it")
     rest_option(plan)
-    log_option(plan, "the log (default: the latest .lifefold/NAME.db beside the fleet file)")
+    log_option(
+        plan, "the log, a path or postgresql://... (default: the latest .lifefold/NAME.db beside the fleet file)"
+    )
 
 
 def _add_beginning(commands: Commands) -> None:

@@ -26,6 +26,7 @@ class Proxy:
         self._is_open = Event()
         self._is_open.set()
         self._is_over = False
+        self._abandoned: set[socket.socket] = set()
         self._cut_after: bytes | None = None
         self._cut_before: bytes | None = None
         self.cuts = 0
@@ -34,6 +35,10 @@ class Proxy:
     def swallow(self) -> None:
         """Forward nothing from now on, and keep all connections; new ones are accepted and get no answer."""
         self._is_open.clear()
+
+    def abandon(self) -> None:
+        """Forward nothing of the present connections, and keep them; new ones are forwarded."""
+        self._abandoned.update(client for client, _ in self._pairs)
 
     def heal(self) -> None:
         """Close the connections of the partition, and forward those that follow."""
@@ -75,7 +80,7 @@ class Proxy:
         with client, server, suppress(OSError):
             while not self._is_over:
                 ready, _, _ = select.select([client, server], [], [], LOOK_S)
-                if not self._is_open.is_set():
+                if not self._is_open.is_set() or client in self._abandoned:
                     self._hold(client)
                     return
                 for source in ready:

@@ -78,6 +78,8 @@ class ServerConnection:
         with self._told():
             parameters = {**_parameters(address, timings, writes=writes), **secrets_of(address)}
             self._session: Final[psycopg.Connection] = psycopg.connect(address.url, autocommit=True, **parameters)
+        self.process: Final = self._session.info.backend_pid  # which is gone when the session is closed
+        """The process number of the session on the server."""
         try:
             if writes:
                 self._watchdog = Watchdog(self._session.fileno(), timings.answer_s)
@@ -88,11 +90,6 @@ class ServerConnection:
         except BaseException:
             self.close()
             raise
-
-    @property
-    def process(self) -> int:
-        """The process number of the session on the server."""
-        return self._session.info.backend_pid
 
     @property
     def is_lost(self) -> bool:

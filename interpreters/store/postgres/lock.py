@@ -29,6 +29,24 @@ def release_lock(connection: Connection) -> None:
     connection.execute("SELECT pg_advisory_unlock_all()")
 
 
+def note_writer(connection: Connection, epoch: int) -> None:
+    """Note, within the transaction of its epoch, that a writer is at work until it forgets the note."""
+    connection.execute(
+        "INSERT INTO meta (name, value) VALUES ('writer', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (str(epoch),),
+    )
+
+
+def forget_writer(connection: Connection, epoch: int) -> None:
+    """Remove the note of a writer that closes the log; that of a later writer stays."""
+    connection.execute("DELETE FROM meta WHERE name = 'writer' AND value = ?", (str(epoch),))
+
+
+def is_writer_noted(connection: Connection) -> bool:
+    """Tell whether a writer has not closed the log: it has ended otherwise, or has lost its session."""
+    return connection.execute("SELECT 1 FROM meta WHERE name = 'writer'").fetchone() is not None
+
+
 def holder_of(connection: Connection, schema: int) -> int | None:
     """Return the server's process number of the session that has the lock; None if none has it."""
     found = connection.execute(f"SELECT pid {_HELD}", (APPLICATION_ID, schema)).fetchone()

@@ -28,7 +28,15 @@ from lifefold.interpreters.store.errors import Locked, OutcomeUnknown, Unreachab
 from lifefold.interpreters.store.log_store import LogStore
 from lifefold.interpreters.store.meta import anchor_of, epoch_of, must_be_whole
 from lifefold.interpreters.store.postgres.connection import PRODUCTION, ServerConnection, Timings
-from lifefold.interpreters.store.postgres.lock import end_holder, holder_of, release_lock, take_lock
+from lifefold.interpreters.store.postgres.lock import (
+    end_holder,
+    forget_writer,
+    holder_of,
+    is_writer_noted,
+    note_writer,
+    release_lock,
+    take_lock,
+)
 from lifefold.interpreters.store.postgres.schema import (
     count_commands_on,
     drop_log,
@@ -37,7 +45,7 @@ from lifefold.interpreters.store.postgres.schema import (
     rename_log,
     write_new,
 )
-from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand
+from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError
 from lifefold.interpreters.store.writing import raise_epoch, transaction, write
 
 _logger: Final = logging.getLogger(__name__)
@@ -50,6 +58,9 @@ PAUSE_S: Final = 0.2
 LOCK_TRIES: Final = 20
 LOCK_PAUSE_S: Final = 0.05
 """The number of tries of a writer to take the lock, and the pause between them."""
+
+GRACE_TRIES: Final = 40
+"""The number of pauses that a new writer waits for one that has not closed the log: its session may just be lost."""
 
 ANCHORED_ENTRIES: Final = 10_000
 """The number of entries after which the writer writes the anchor beside the log again."""
@@ -150,7 +161,8 @@ class PostgresStore(LogStore):
         """End the session, and give the lock up. A writer leaves the anchor beside the log."""
         if self._has_lock:
             keep_anchor(self.path, self._connection, self._known)
-            with suppress(Unreachable):
+            with suppress(StoreError):
+                forget_writer(self._connection, self._epoch)
                 release_lock(self._connection)
         self._connection.close()
         self._has_lock = False
@@ -220,6 +232,8 @@ class PostgresStore(LogStore):
             migrate(self._connection)
             with transaction(self._connection) as connection:
                 self._epoch = raise_epoch(self.path, connection)
+                if self._patient:
+                    note_writer(connection, self._epoch)
             self._known = anchor_of(self.path, self._connection)
         except BaseException:
             self.close()
@@ -239,13 +253,26 @@ class PostgresStore(LogStore):
         """Take the lock of a log that is opened. Raises ``Locked``."""
         for _ in range(LOCK_TRIES):
             if take_lock(self._connection, self._schema):
-                self._has_lock = True
-                return
+                self._has_lock = take_over or not is_writer_noted(self._connection) or self._is_given_up()
+                break
             holder = holder_of(self._connection, self._schema) if take_over else None
             if holder is not None:
                 end_holder(self._connection, self._schema, holder)
             time.sleep(LOCK_PAUSE_S)
-        raise Locked(
+        if not self._has_lock:
+            raise self._locked()
+
+    def _is_given_up(self) -> bool:
+        """Wait for a writer whose session may just be lost, as by a restart of the server; take the lock without it."""
+        release_lock(self._connection)
+        for _ in range(GRACE_TRIES):
+            time.sleep(LOCK_PAUSE_S)
+            if holder_of(self._connection, self._schema) is not None:
+                return False
+        return take_lock(self._connection, self._schema)
+
+    def _locked(self) -> Locked:
+        return Locked(
             f"{self.path}: another lifefold is running on the log {self.address}; leave it with Ctrl-C there first, or"
             f" use another --db. If its machine is lost, the server gives the log free after {self._timings.idle_s:g} s"
         )

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -180,6 +181,20 @@ def test_a_patient_writer_waits_for_the_end_of_a_partition(
     assert "the log is reached again" in caplog.text
 
 
+def test_a_writer_ends_its_earlier_session_that_the_server_still_keeps(
+    postgres: PostgresServer, address: Address, between: Proxy
+) -> None:
+    """It does not wait for the lease of its own earlier session."""
+    PostgresStore.create(address, {}).close()
+    patient = Timings(connect_s=2, answer_s=1, idle_s=600, stuck_s=600)
+    with PostgresStore.open(by(between, postgres, address), timings=patient) as store:
+        between.abandon()
+        began_s = time.monotonic()
+        anyio.run(store.append, Batch((entry("a", 1),)))
+        assert time.monotonic() - began_s < TAKEN_S
+    assert versions(address) == [1]
+
+
 def test_a_log_has_one_writer_at_a_time(address: Address) -> None:
     with PostgresStore.create(address, {}) as store:
         with pytest.raises(Locked, match="another lifefold is running"):
@@ -187,6 +202,32 @@ def test_a_log_has_one_writer_at_a_time(address: Address) -> None:
         anyio.run(store.append, Batch((entry("a", 1),)))
     with PostgresStore.open(address) as later:
         anyio.run(later.append, Batch((entry("a", 2),)))
+
+
+def test_a_writer_that_has_just_lost_its_session_is_waited_for(
+    postgres: PostgresServer, address: Address, between: Proxy
+) -> None:
+    """As after a restart of the server: an operator's command must not replace the runner, which comes back."""
+    PostgresStore.create(address, {}).close()
+
+    async def poll(store: PostgresStore) -> None:
+        async with anyio.create_task_group() as tasks:
+            between.cut()
+            is_over = anyio.Event()
+            tasks.start_soon(must_be_refused, is_over)
+            while not is_over.is_set():
+                await anyio.sleep(0.1)
+                await store.commands()
+        await store.append(Batch((entry("a", 1),)))
+
+    async def must_be_refused(is_over: anyio.Event) -> None:
+        with pytest.raises(Locked):
+            await anyio.to_thread.run_sync(partial(PostgresStore.open, address, patient=False))
+        is_over.set()
+
+    with PostgresStore.open(by(between, postgres, address)) as store:
+        anyio.run(poll, store)
+    assert versions(address) == [1]
 
 
 def test_a_frozen_writer_loses_the_log_and_can_never_append(postgres: PostgresServer, address: Address) -> None:
