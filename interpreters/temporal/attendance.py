@@ -1,0 +1,83 @@
+"""One activity on a host, with its heartbeats.
+
+The heartbeat of the SDK is sent at some later time, and its answer is not awaited. So a second heartbeat goes through
+the asynchronous handle of the activity, and is awaited. Both are needed: the SDK cancels an activity without its own.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+import anyio
+from temporalio import activity
+from temporalio.client import AsyncActivityCancelledError
+from temporalio.service import RPCError, RPCStatusCode
+
+from lifefold.interpreters.engine.activities import Key
+from lifefold.interpreters.engine.clock import STEADY
+from lifefold.interpreters.temporal.connection import Cluster
+from lifefold.interpreters.temporal.performer import Performer
+from lifefold.interpreters.temporal.wire import Attend
+
+Acknowledged = Callable[[str, int], None]
+"""Called with an aggregate and the time until which its sessions may run, in milliseconds of the clock ``STEADY``."""
+
+
+def key_of(work: Attend) -> Key:
+    """Return the identity of the activity for the parts of the engine."""
+    return Key(work.aggregate, work.of.entity, work.of.slot, work.of.generation)
+
+
+class Attendance:
+    """Attends to one activity until it is over here."""
+
+    def __init__(self, cluster: Cluster, performer: Performer, work: Attend, acknowledged: Acknowledged) -> None:
+        """Attend to the activity of ``work``. ``acknowledged`` is called after each acknowledged heartbeat."""
+        self._performer: Final = performer
+        self._work: Final = work
+        self._acknowledged: Final = acknowledged
+        self._key: Final = key_of(work)
+        self._beat_s: Final = work.times.beat_ms / 1_000
+        self._handle: Final = cluster.client.get_async_activity_handle(task_token=activity.info().task_token)
+        self._has_ended = False
+        self._is_left = False
+
+    async def run(self) -> bool:
+        """Return once no handler attends here any more, with True if the end was wanted."""
+        activities = self._performer.activities
+        self._has_ended = await self._performer.begin(self._work)
+        while activities.handles(self._key):
+            await self._beat()
+            changed = activities.changed
+            if activities.handles(self._key):
+                with anyio.move_on_after(self._beat_s):
+                    await changed.wait()
+        return self._has_ended
+
+    async def end(self) -> None:
+        """End the activity, because that is wanted. A repetition changes nothing."""
+        if not self._has_ended:
+            self._has_ended = True
+            await self._performer.end(self._work)
+
+    def leave(self) -> None:
+        """Cancel the handler without an end: the lease of its session is not renewed any more."""
+        self._is_left = True
+        self._performer.activities.leave(self._key)
+
+    async def _beat(self) -> None:
+        activity.heartbeat()
+        sent_ms = time.clock_gettime_ns(STEADY) // 1_000_000
+        try:
+            with anyio.fail_after(self._work.times.detection_ms / 1_000):
+                await self._handle.heartbeat()
+        except AsyncActivityCancelledError:
+            await self.end()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                self.leave()
+            return
+        except TimeoutError:
+            return
+        if not self._is_left:
+            self._acknowledged(self._work.aggregate, sent_ms + self._work.times.lease_ms)

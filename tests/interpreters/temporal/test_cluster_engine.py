@@ -1,0 +1,96 @@
+"""The engine on Temporal, with a brain and hosts in this process, on a development server."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from kiln import Called, Lit, Smashed
+from temporal_pottery import ClusterPottery, pottery_on
+from temporal_server import dev_server
+
+pytestmark = [pytest.mark.anyio, pytest.mark.cluster]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def pottery(tmp_path: Path) -> AsyncGenerator[ClusterPottery]:
+    async with dev_server() as client, pottery_on(client, tmp_path) as pottery:
+        yield pottery
+
+
+async def test_an_activity_a_timer_and_messages(pottery: ClusterPottery) -> None:
+    """A firing runs on a host, its reports are messages to the tally, and the timer cools the kiln down."""
+    await pottery.begin_host()
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    pottery.hands.out.set()
+    await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
+    assert await pottery.verified() == 8
+    assert [word for word, _ in pottery.hands.announced] == ["lit 1"]
+
+
+async def test_a_repeated_input_with_a_key_is_taken_once(pottery: ClusterPottery) -> None:
+    """A sender that does not know whether its input arrived may repeat it."""
+    await pottery.begin_host()
+    await pottery.open()
+    for _ in range(3):
+        await pottery.say(Called("once"), key="call")
+    await pottery.say(Called("then"))
+    await pottery.hands.until("announced then")
+    assert [word for word, _ in pottery.hands.announced] == ["once", "then"]
+
+
+async def test_an_operator_command_in_the_log_is_answered(pottery: ClusterPottery) -> None:
+    """A command is stored in the log, decided by the workflow's commit, and answered in the same transaction."""
+    await pottery.begin_host()
+    await pottery.open()
+    await pottery.leave_command(Called("stored"))
+    await pottery.hands.until("announced stored")
+    assert await pottery.answers() == ["accepted"]
+
+
+async def test_an_end_reaches_the_handler_on_its_host(pottery: ClusterPottery) -> None:
+    """Smashing a burning kiln cancels its handler, and the log confirms that nothing is left."""
+    await pottery.begin_host()
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    await pottery.say(Smashed())
+    await pottery.hands.until("fire 1 ends")
+    await pottery.until(lambda: pottery.running() == ())
+    assert pottery.hands.fires[0].ending
+
+
+async def test_another_brain_goes_on(pottery: ClusterPottery) -> None:
+    """The activity is not disturbed by the end of a brain; its reports wait for the next one, and timers too."""
+    await pottery.begin_host()
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    await pottery.end_brain()
+    pottery.hands.out.set()
+    await pottery.begin_brain()
+    await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
+    assert [each.resumed for each in pottery.hands.fires] == [False]
+    assert await pottery.verified() == 8
+
+
+async def test_a_lost_host_is_noticed_and_another_one_goes_on(pottery: ClusterPottery) -> None:
+    """Without heartbeats the activity counts as lost. The kernel requests it again, resumed, and another host has it."""
+    await pottery.begin_host("one")
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    pottery.scopes["one"].cancel()
+    await pottery.begin_host("two")
+    await pottery.hands.until("fire 1 goes on")
+    pottery.hands.out.set()
+    await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
+    assert await pottery.verified() == 9
+    assert {event for event in await pottery.kinds("kiln/a")} >= {"RunnerRecovered"}
