@@ -11,6 +11,7 @@ from typing import Final
 import anyio
 from temporalio import activity
 from temporalio.client import AsyncActivityCancelledError
+from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from lifefold.interpreters.engine.activities import Key
@@ -43,16 +44,23 @@ class Attendance:
         self._is_left = False
 
     async def run(self) -> bool:
-        """Return once no handler attends here any more, with True if the end was wanted."""
-        activities = self._performer.activities
+        """Return once no handler attends here any more, with True if the end was wanted.
+
+        Raises ``ApplicationError`` if the handler was left, so that another host attends.
+        """
         self._has_ended = await self._performer.begin(self._work)
-        while activities.handles(self._key):
+        while self._goes_on():
             await self._beat()
-            changed = activities.changed
-            if activities.handles(self._key):
+            changed = self._performer.activities.changed
+            if self._goes_on():
                 with anyio.move_on_after(self._beat_s):
                     await changed.wait()
+        if self._performer.has_ended or (self._is_left and not self._has_ended):
+            raise ApplicationError(f"{self._work.aggregate}: this host has left {self._work.of.slot}")
         return self._has_ended
+
+    def _goes_on(self) -> bool:
+        return self._performer.activities.handles(self._key) and not self._performer.has_ended
 
     async def end(self) -> None:
         """End the activity, because that is wanted. A repetition changes nothing."""

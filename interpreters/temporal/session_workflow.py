@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, is_cancelled_exception  # noqa: A004 - its name in the library
 
 with workflow.unsafe.imports_passed_through():
     from lifefold.interpreters.temporal.wire import Attend, Gone, aggregate_id
@@ -39,6 +39,8 @@ class SessionWorkflow:
         except ActivityError as error:
             # Cancelled before a host has taken it: nothing has begun, and nothing is confirmed.
             gone = Gone(child, is_lost=not is_cancelled_exception(error))
+            if gone.is_lost and not isinstance(error.cause, TimeoutError):
+                await workflow.sleep(detection)  # a host has left its session, which may live until its lease is over
         parent = workflow.get_external_workflow_handle(aggregate_id(work.fleet, work.aggregate))
         try:
             await parent.signal("gone", gone)

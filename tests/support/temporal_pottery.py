@@ -16,10 +16,10 @@ from lifefold.core.kernel.entity import Running
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter, Ledger
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import SqliteStore
-from lifefold.interpreters.temporal import Brain, Cluster, Commits, Host, Performer, Times
+from lifefold.interpreters.temporal import Brain, Cluster, Commits, Host, Performer, Times, connect
 
 FLEET: Final = "pottery"
-LONG_S: Final = 120.0
+LONG_S: Final = 40.0
 """How long a test waits for what must happen."""
 
 
@@ -110,8 +110,10 @@ class ClusterPottery:
     async def begin_host(self, name: str = "one", hands: ClusterHands | None = None, **named: int) -> Host:
         """Start a host."""
         reading = self.stores.enter_context(SqliteStore.peek(self.log))
-        performer = Performer(kiln.system, reading, (hands or self.hands).interpreter(), self.cluster)
-        host = Host(self.cluster, performer, name, **named)
+        client = await connect(self.cluster.client.service_client.config.target_host)  # one worker for each queue
+        cluster = Cluster(client, FLEET, self.cluster.times)
+        performer = Performer(kiln.system, reading, (hands or self.hands).interpreter(), cluster)
+        host = Host(cluster, performer, name, **named)
         scope = self.scopes[name] = anyio.CancelScope()
         await self.tasks.start(self._run_host, host, scope)
         return host
@@ -178,6 +180,10 @@ class ClusterPottery:
         """Return what runs in the kiln."""
         found = self.entity()
         return () if found is None else found.running
+
+    async def run_id(self, name: str = "kiln/a") -> str:
+        """Return the identity of the present run of an aggregate's workflow; it changes when that continues as new."""
+        return (await self.cluster.handle(name).describe()).run_id or ""
 
     async def verified(self) -> int:
         """Decide on the whole log again; return the number of its entries. No stream has a gap or a double."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kiln import Called, Lit, Smashed
+from lifefold.interpreters.temporal import Times
 from temporal_pottery import ClusterPottery, pottery_on
 from temporal_server import dev_server
 
@@ -18,8 +19,9 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-async def pottery(tmp_path: Path) -> AsyncGenerator[ClusterPottery]:
-    async with dev_server() as client, pottery_on(client, tmp_path) as pottery:
+async def pottery(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncGenerator[ClusterPottery]:
+    times = Times(detection_ms=2_000, history_events=60 if "as_new" in request.node.name else 0)
+    async with dev_server() as client, pottery_on(client, tmp_path, times) as pottery:
         yield pottery
 
 
@@ -94,3 +96,35 @@ async def test_a_lost_host_is_noticed_and_another_one_goes_on(pottery: ClusterPo
     await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
     assert await pottery.verified() == 9
     assert {event for event in await pottery.kinds("kiln/a")} >= {"RunnerRecovered"}
+
+
+async def test_a_workflow_continues_as_new_with_a_live_activity(pottery: ClusterPottery) -> None:
+    """A long history is cut while a fire burns: the activity is not disturbed, and its end still reaches it."""
+    await pottery.begin_host()
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    first = await pottery.run_id()
+    for number in range(20):
+        await pottery.say(Called(f"call {number}"))
+        await pottery.hands.until(f"announced call {number}")
+    assert await pottery.run_id() != first
+    await pottery.say(Smashed())
+    await pottery.until(lambda: pottery.running() == () and pottery.state() == "Broken")
+    assert pottery.hands.happened.count("fire 1 begins") == 1
+    assert len(pottery.hands.fires) == 1
+    assert len({identity for _, identity in pottery.hands.announced}) == len(pottery.hands.announced) == 21
+
+
+async def test_an_end_wanted_while_no_host_is_there_is_confirmed_by_the_next_host(pottery: ClusterPottery) -> None:
+    """The host is lost together with the wish to end: another host cleans up, and the log confirms the end."""
+    await pottery.begin_host("one")
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    pottery.scopes["one"].cancel()
+    await pottery.say(Smashed())
+    await pottery.until(lambda: pottery.state() == "Broken")
+    await pottery.begin_host("two")
+    await pottery.until(lambda: pottery.running() == ())
+    assert pottery.hands.fires[-1].cleanup_only
