@@ -5,7 +5,7 @@ the asynchronous handle of the activity, and is awaited. Both are needed: the SD
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import anyio
@@ -17,11 +17,11 @@ from temporalio.service import RPCError, RPCStatusCode
 from lifefold.interpreters.engine.activities import Key
 from lifefold.interpreters.engine.clock import STEADY
 from lifefold.interpreters.temporal.connection import Cluster
-from lifefold.interpreters.temporal.performer import Performer
+from lifefold.interpreters.temporal.performer import AGAIN_S, Performer
 from lifefold.interpreters.temporal.wire import Attend
 
-Acknowledged = Callable[[str, int], None]
-"""Called with an aggregate and the time until which its sessions may run, in milliseconds of the clock ``STEADY``."""
+Acknowledged = Callable[[Attend, int], Awaitable[None]]
+"""Called with the work and the time until which its session may run, in milliseconds of the clock ``STEADY``."""
 
 
 def key_of(work: Attend) -> Key:
@@ -42,12 +42,14 @@ class Attendance:
         self._handle: Final = cluster.client.get_async_activity_handle(task_token=activity.info().task_token)
         self._has_ended = False
         self._is_left = False
+        self._is_acknowledged = False
 
     async def run(self) -> bool:
         """Return once no handler attends here any more, with True if the end was wanted.
 
         Raises ``ApplicationError`` if the handler was left, so that another host attends.
         """
+        await self._must_be_acknowledged()
         self._has_ended = await self._performer.begin(self._work)
         while self._goes_on():
             await self._beat()
@@ -58,6 +60,15 @@ class Attendance:
         if self._performer.has_ended or (self._is_left and not self._has_ended):
             raise ApplicationError(f"{self._work.aggregate}: this host has left {self._work.of.slot}")
         return self._has_ended
+
+    async def _must_be_acknowledged(self) -> None:
+        """Begin nothing before the server has acknowledged a heartbeat: this host may have been frozen since its poll."""
+        while not self._is_acknowledged:
+            await self._beat()
+            if self._is_left:
+                raise ApplicationError(f"{self._work.aggregate}: {self._work.of.slot} is at another host")
+            if not self._is_acknowledged:
+                await anyio.sleep(AGAIN_S)
 
     def _goes_on(self) -> bool:
         return self._performer.activities.handles(self._key) and not self._performer.has_ended
@@ -80,12 +91,16 @@ class Attendance:
             with anyio.fail_after(self._work.times.detection_ms / 1_000):
                 await self._handle.heartbeat()
         except AsyncActivityCancelledError:
-            await self.end()
+            if self._is_acknowledged:
+                await self.end()
+            else:
+                self._is_left = True  # nothing has begun here, so another child confirms that nothing is left
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 self.leave()
             return
-        except TimeoutError:
+        except TimeoutError:  # not acknowledged: the next one may be
             return
         if not self._is_left:
-            self._acknowledged(self._work.aggregate, sent_ms + self._work.times.lease_ms)
+            self._is_acknowledged = True
+            await self._acknowledged(self._work, sent_ms + self._work.times.lease_ms)

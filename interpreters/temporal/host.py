@@ -25,7 +25,7 @@ from lifefold.interpreters.temporal.performer import Performer
 from lifefold.interpreters.temporal.wire import Attend, Perform, host_queue, pool_queue
 
 
-def _ignore(_aggregate: str, _until_ms: int) -> None:
+async def _ignore(_work: Attend, _until_ms: int) -> None:
     """Renew nothing: the activities have no processes."""
 
 
