@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from temporalio.service import RPCError
 
 from lifefold.core.fleet import opening, service, system
-from lifefold.core.fleet.system import plan_change, worker
 from lifefold.core.fleet.system import board as board_type
+from lifefold.core.fleet.system import plan_change, worker
 from lifefold.core.fleet.system.rerun import is_over, remainder
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Envelope

@@ -149,9 +149,10 @@ async def launch(
 ) -> SessionProcess:
     """Start a session in its own directory, and return when its start, or its failure, is on the disk.
 
-    With ``lease_ms`` the session ends unless the lease is renewed in time; likewise with ``fence``. Launching a directory again, from any
-    process, starts nothing and returns the same session. A cancelled launch leaves no process. Raises LaunchError if
-    the session did not start: ``adopt`` has cancelled the start meanwhile, or the shim could not run.
+    With ``lease_ms`` the session ends unless the lease is renewed in time; likewise with ``fence``. Launching a
+    directory again, from any process, starts nothing and returns the same session. A cancelled launch leaves no
+    process. Raises LaunchError if the session did not start: ``adopt`` has cancelled the start meanwhile, or the shim
+    could not run.
 
     A launch after ``adopt`` returned None is a new decision, and removes the mark that ``adopt`` left.
     """

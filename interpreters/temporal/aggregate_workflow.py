@@ -10,6 +10,7 @@ deadlines, and the names of its children. Children are not ended by that.
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -149,13 +150,14 @@ class AggregateWorkflow:
         await self._arrange(opened.committed)
 
     async def _opened(self) -> Opened:
-        return await workflow.execute_local_activity(
+        opened: Opened = await workflow.execute_local_activity(
             "lifefold-open",
             Opening(self._of.aggregate),
             result_type=Opened,
             start_to_close_timeout=LOCAL_TIMEOUT,
             retry_policy=AGAIN,
         )
+        return opened
 
     async def _wait(self) -> None:
         """Wait for an input, for the end of a child, or for the next deadline."""
@@ -165,7 +167,7 @@ class AggregateWorkflow:
             return
         try:
             await workflow.wait_condition(self._has_work, timeout=timeout)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return
 
     def _has_work(self) -> bool:
@@ -244,10 +246,8 @@ class AggregateWorkflow:
             return
         self._children[of] = Child(of, child.id, is_ending=True, end=at)
         await workflow.wait_condition(lambda: self._starting != child.id)
-        try:
+        with suppress(ApplicationError):  # it may have ended; its signal is on its way then
             await workflow.get_external_workflow_handle(child.id).cancel()
-        except ApplicationError:
-            pass  # it has ended; its signal is on its way
 
     async def _start_all(self) -> None:
         """Start the children that wait for a host, in their order."""
@@ -262,7 +262,7 @@ class AggregateWorkflow:
         name = self._starting = self._id(start.of, start.at)
         work = Attend(self._of.fleet, self._of.aggregate, start.of, start.at, queue, self._of.times)
         try:
-            await workflow.start_child_workflow(
+            _begun = await workflow.start_child_workflow(
                 "lifefold-session",
                 work,
                 id=name,

@@ -62,7 +62,7 @@ class Attendance:
         return self._has_ended
 
     async def _must_be_acknowledged(self) -> None:
-        """Begin nothing before the server has acknowledged a heartbeat: this host may have been frozen since its poll."""
+        """Begin nothing before the server has acknowledged a heartbeat: this host may have been frozen since."""
         while not self._is_acknowledged:
             await self._beat()
             if self._is_left:

@@ -25,6 +25,13 @@ POLL_MS: Final = 200
 STICKY: Final = timedelta(seconds=2)
 """How long the server waits for a brain that may be dead, before it gives a workflow to another one."""
 
+WORKFLOWS: Final[tuple[type, ...]] = (AggregateWorkflow, SessionWorkflow)
+
+RUNNER: Final = SandboxedWorkflowRunner(
+    restrictions=SandboxRestrictions.default.with_passthrough_modules("lifefold", "msgspec")
+)
+"""Runs workflows in the sandbox of the SDK, which finds what is not deterministic."""
+
 
 class Brain:
     """Decides for one fleet."""
@@ -40,11 +47,9 @@ class Brain:
         worker = Worker(
             self._cluster.client,
             task_queue=brain_queue(self._cluster.fleet),
-            workflows=[AggregateWorkflow, SessionWorkflow],
+            workflows=list(WORKFLOWS),
             activities=[self._commits.open, self._commits.commit, Post(self._cluster).deliver],
-            workflow_runner=SandboxedWorkflowRunner(
-                restrictions=SandboxRestrictions.default.with_passthrough_modules("lifefold", "msgspec")
-            ),
+            workflow_runner=RUNNER,
             sticky_queue_schedule_to_start_timeout=STICKY,
         )
         async with worker:

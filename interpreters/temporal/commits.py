@@ -14,7 +14,16 @@ import anyio
 import msgspec
 from temporalio import activity
 
-from lifefold.core.kernel import Aggregate, Envelope, RunnerRecovered, System, TimerFired, UnreadableEntry, encode, replace
+from lifefold.core.kernel import (
+    Aggregate,
+    Envelope,
+    RunnerRecovered,
+    System,
+    TimerFired,
+    UnreadableEntry,
+    encode,
+    replace,
+)
 from lifefold.core.kernel.snapshot import must_recover
 from lifefold.core.kernel.world import delivery
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell

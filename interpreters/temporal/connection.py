@@ -70,7 +70,8 @@ class Cluster:
             id=envelope.key,
             result_type=str,
         )
-        return await handle.result()
+        reason: str = await handle.result()
+        return reason
 
     def handle(self, aggregate: str) -> WorkflowHandle[object, object]:
         """Return the workflow of an aggregate."""

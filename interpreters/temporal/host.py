@@ -35,7 +35,7 @@ class Host:
     ``capacity`` is the number of aggregates that may work here at a time.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what an operator chooses, each with its name
         self,
         cluster: Cluster,
         performer: Performer,

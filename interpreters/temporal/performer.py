@@ -38,7 +38,7 @@ _logger: Final = logging.getLogger(__name__)
 class Performer:
     """Performs effects and activities on one host; the ``Host`` of the engine's parts."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a host, each with its name
         self,
         system: System,
         store: EventStore,
@@ -103,7 +103,7 @@ class Performer:
         decision = await self.reader.decision(work.aggregate, work.at)
         context, _ = await self._requested(work.aggregate, work.at)
         with anyio.move_on_after(within_ms / 1_000):
-            while await self._are_on_their_way(context.within):
+            while await self._are_on_their_way(context.within):  # noqa: ASYNC110 - the log is of another process
                 await anyio.sleep(AGAIN_S)
         queue = EffectQueue(self, self._interpreter, self.activities)
         await queue.perform(decision.reaction.effects[work.at.index], context)
@@ -129,7 +129,10 @@ class Performer:
 
     def report(self, aggregate: str, envelope: Envelope) -> None:
         """Give an input of the engine's parts to the workflow of the aggregate."""
-        self.beside(self.answered, aggregate, envelope)
+        self.beside(self._reported, aggregate, envelope)
+
+    async def _reported(self, aggregate: str, envelope: Envelope) -> None:
+        await self.answered(aggregate, envelope)
 
     async def answered(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
         """Give an input to the workflow of the aggregate, and return its outcome once that is durable.

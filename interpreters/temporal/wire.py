@@ -10,6 +10,8 @@ import msgspec
 BATCH_LIMIT: Final = 50
 """The largest number of inputs in one commit."""
 
+LEAST_DETECTION_MS: Final = 1_000
+
 
 class Times(msgspec.Struct, frozen=True):
     """The times of a cluster, in milliseconds, and the length of a history after which a workflow continues as new.
@@ -22,8 +24,8 @@ class Times(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Check the numbers. Raises ``ValueError``."""
-        if self.detection_ms < 1_000 or self.history_events < 0:
-            raise ValueError("detection_ms is at least 1000, and history_events at least 0")
+        if self.detection_ms < LEAST_DETECTION_MS or self.history_events < 0:
+            raise ValueError(f"detection_ms is at least {LEAST_DETECTION_MS}, and history_events at least 0")
 
     @property
     def lease_ms(self) -> int:
@@ -190,7 +192,8 @@ class Start(msgspec.Struct, frozen=True):
 class State(msgspec.Struct, frozen=True):
     """All that the workflow of an aggregate carries over when it continues as new.
 
-    ``starts`` are the children that wait for a host. ``timers`` have their due time by the clock of the workflow, in milliseconds. ``host`` is empty without a placement.
+    ``starts`` are the children that wait for a host. ``timers`` have their due time by the clock of the workflow, in
+    milliseconds. ``host`` is empty without a placement.
     """
 
     fleet: str

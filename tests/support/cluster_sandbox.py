@@ -49,7 +49,10 @@ class Life(NamedTuple):
 class ClusterSandbox:
     """A folder with a fleet, and the processes of its cluster."""
 
-    def __init__(self, folder: Path, client: Client, *, agents: int, tasks: int, steps: int) -> None:
+    def __init__(  # noqa: PLR0913 - the size of a fleet, each part with its name
+        self, folder: Path, client: Client, *, agents: int, tasks: int, steps: int, detection_s: int
+    ) -> None:
+        self.detection_s: Final = detection_s
         self.folder: Final = folder
         self.log: Final = folder / "fleet.db"
         self.trace: Final = folder / "trace"
@@ -65,12 +68,24 @@ class ClusterSandbox:
 
     def begin(self, name: str, *words: str) -> subprocess.Popen[bytes]:
         """Start a process of the cluster. Its output goes into a file of its name."""
-        common = (str(self.folder / "fleet.toml"), "--server", self.address, "--db", str(self.log), "--detection", "2")
+        cluster = ("--server", self.address, "--detection", str(self.detection_s)) if words[0] != "run" else ()
         with (self.folder / f"{name}.out").open("ab") as out:
-            argv = [str(LIFEFOLD), words[0], *common, *words[1:]]
+            argv = [
+                str(LIFEFOLD),
+                words[0],
+                str(self.folder / "fleet.toml"),
+                "--db",
+                str(self.log),
+                *cluster,
+                *words[1:],
+            ]
             process = subprocess.Popen(argv, stdout=out, stderr=out, cwd=self.folder)
         self.processes[name] = process
         return process
+
+    def begin_local(self) -> subprocess.Popen[bytes]:
+        """Start a runner without a cluster."""
+        return self.begin("local", "run", "--no-live")
 
     def begin_brain(self) -> subprocess.Popen[bytes]:
         """Start a brain."""
@@ -93,7 +108,7 @@ class ClusterSandbox:
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds; another process brings it about."""
         with anyio.fail_after(LONG_S):
-            while not holds():
+            while not holds():  # noqa: ASYNC110 - other processes set no event here
                 await anyio.sleep(LOOK_S)
 
     async def until_over(self) -> int:
@@ -141,10 +156,12 @@ class ClusterSandbox:
 
 
 @asynccontextmanager
-async def cluster(folder: Path, *, agents: int = 2, tasks: int = 4, steps: int = 20) -> AsyncGenerator[ClusterSandbox]:
+async def cluster(
+    folder: Path, *, agents: int = 2, tasks: int = 4, steps: int = 20, detection_s: int = 2
+) -> AsyncGenerator[ClusterSandbox]:
     """Run a server during the block, and prepare a fleet. At the end all its processes are ended."""
     async with dev_server() as client:
-        sandbox = ClusterSandbox(folder, client, agents=agents, tasks=tasks, steps=steps)
+        sandbox = ClusterSandbox(folder, client, agents=agents, tasks=tasks, steps=steps, detection_s=detection_s)
         try:
             yield sandbox
         finally:

@@ -107,13 +107,13 @@ class ClusterPottery:
         await self._ended.wait()
         self._store.close()
 
-    async def begin_host(self, name: str = "one", hands: ClusterHands | None = None, **named: int) -> Host:
+    async def begin_host(self, name: str = "one", hands: ClusterHands | None = None, *, capacity: int = 100) -> Host:
         """Start a host."""
         reading = self.stores.enter_context(SqliteStore.peek(self.log))
         client = await connect(self.cluster.client.service_client.config.target_host)  # one worker for each queue
         cluster = Cluster(client, FLEET, self.cluster.times)
         performer = Performer(kiln.system, reading, (hands or self.hands).interpreter(), cluster)
-        host = Host(cluster, performer, name, **named)
+        host = Host(cluster, performer, name, capacity=capacity)
         scope = self.scopes[name] = anyio.CancelScope()
         await self.tasks.start(self._run_host, host, scope)
         return host

@@ -66,7 +66,7 @@ async def test_a_commit_answers_with_what_is_wanted(writer: Writer) -> None:
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
-async def test_a_repeated_commit_answers_the_same_and_writes_nothing(writer: Writer, is_restarted: bool) -> None:
+async def test_a_repeated_commit_answers_the_same_and_writes_nothing(writer: Writer, *, is_restarted: bool) -> None:
     """The first try may have written, and its answer may be lost: also with the process of the writer."""
     asked = Commit("kiln/a", 1, 1, (text(Lit(), key="lit"), text(Called(), key="call")))
     first = await writer.commits.commit(asked)
