@@ -63,7 +63,7 @@ class Cluster:
         Return an empty text if the input is in the log, otherwise the reason of the refusal. A repetition with the same
         key has the same answer. Raises ``RPCError`` if the aggregate has no workflow.
         """
-        handle = await self.handle(aggregate).start_update(
+        handle = await self.handle(aggregate).start_update(  # pyright: ignore[reportUnknownMemberType] - an overload of the SDK
             DECIDE,
             encode(envelope).decode(),
             wait_for_stage=WorkflowUpdateStage.COMPLETED,

