@@ -3,7 +3,7 @@
 ``docs/cluster.md`` says what holds, and what is not built.
 """
 
-from lifefold.interpreters.fleet_cluster.brain import FleetBrain, UnfitFleetError
+from lifefold.interpreters.fleet_cluster.brain import FleetBrain, UnfitFleetError, must_fit
 from lifefold.interpreters.fleet_cluster.host import FleetHost
 
-__all__ = ["FleetBrain", "FleetHost", "UnfitFleetError"]
+__all__ = ["FleetBrain", "FleetHost", "UnfitFleetError", "must_fit"]

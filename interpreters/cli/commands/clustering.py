@@ -51,12 +51,14 @@ def _fleet_and_log(arguments: Namespace) -> tuple[Fleet, Path]:
 
 
 async def _brain(arguments: Namespace, fleet: Fleet, log: Path) -> int:
-    cluster = await _cluster(arguments, fleet)
-    from lifefold.interpreters.fleet_cluster import FleetBrain, UnfitFleetError  # noqa: PLC0415 - needs an extra
+    pools = _pools(arguments.place, fleet)
+    _must_be_able_to(arguments, fleet)
+    from lifefold.interpreters.fleet_cluster import FleetBrain  # noqa: PLC0415 - needs an extra
 
+    cluster = await _cluster(arguments, fleet)
     try:
-        opened = await FleetBrain.open(fleet, log, cluster, _pools(arguments.place, fleet))
-    except (UnfitFleetError, OtherFleetError, WorkplaceError) as error:
+        opened = await FleetBrain.open(fleet, log, cluster, pools)
+    except (OtherFleetError, WorkplaceError) as error:
         raise BadInput(str(error)) from error
     code = LEFT
     try:
@@ -77,9 +79,10 @@ _OUTCOMES: Final = {0: "all tasks are closed", 1: "some tasks have failed; lifef
 
 
 async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
-    cluster = await _cluster(arguments, fleet)
-    from lifefold.interpreters.fleet_cluster import FleetHost, UnfitFleetError  # noqa: PLC0415 - needs an extra
+    _must_be_able_to(arguments, fleet)
+    from lifefold.interpreters.fleet_cluster import FleetHost  # noqa: PLC0415 - needs an extra
 
+    cluster = await _cluster(arguments, fleet)
     name = arguments.name or socket.gethostname()
     await _wait_for(log)
     try:
@@ -92,7 +95,7 @@ async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
             capacity=arguments.capacity,
             drain_s=arguments.drain,
         )
-    except (UnfitFleetError, OtherFleetError, WorkplaceError, UnusableInterpreterError) as error:
+    except (OtherFleetError, WorkplaceError, UnusableInterpreterError) as error:
         raise BadInput(str(error)) from error
     try:
         async with anyio.create_task_group() as tasks:
@@ -119,15 +122,25 @@ async def _on_signal(leave: Callable[[], Any]) -> None:
             leave()
 
 
-async def _cluster(arguments: Namespace, fleet: Fleet) -> "Cluster":
+def _must_be_able_to(arguments: Namespace, fleet: Fleet) -> None:
+    """Raise ``BadInput`` without the library of Temporal, and for a fleet that cannot run on a cluster."""
     try:
-        from temporalio.service import TLSConfig  # noqa: PLC0415 - needs an extra
-
-        from lifefold.interpreters.temporal import Cluster, Times, connect  # noqa: PLC0415 - as above
+        from lifefold.interpreters.fleet_cluster import UnfitFleetError, must_fit  # noqa: PLC0415 - needs an extra
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "temporalio":
             raise
         raise BadInput(f"lifefold {arguments.command.partition(':')[2]} {NEEDS}") from error
+    try:
+        must_fit(fleet)
+    except UnfitFleetError as error:
+        raise BadInput(str(error)) from error
+
+
+async def _cluster(arguments: Namespace, fleet: Fleet) -> "Cluster":
+    from temporalio.service import TLSConfig  # noqa: PLC0415 - needs an extra
+
+    from lifefold.interpreters.temporal import Cluster, Times, connect  # noqa: PLC0415 - as above
+
     address, _, namespace = arguments.server.removeprefix("temporal://").partition("/")
     files = {name: _read(getattr(arguments, name)) for name in ("tls_ca", "tls_cert", "tls_key")}
     tls: TLSConfig | bool = arguments.tls or API_KEY in os.environ
@@ -139,7 +152,7 @@ async def _cluster(arguments: Namespace, fleet: Fleet) -> "Cluster":
     except ValueError as error:
         raise BadInput(f"--detection, --server: {error}") from error
     except RuntimeError as error:
-        raise BadInput(f"--server {arguments.server}: no Temporal server answers there: {error}") from error
+        raise BadInput(f"--server {arguments.server}: no Temporal server answers there") from error
     return Cluster(client, fleet.name, times)
 
 
