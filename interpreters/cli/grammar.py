@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from lifefold.interpreters.cli.errors import without_passwords
+from lifefold.interpreters.cli.grammar_of_cluster import add_cluster
 from lifefold.interpreters.cli.grammar_of_desk import add_reading
 from lifefold.interpreters.cli.grammar_of_examples import illustrate
 from lifefold.interpreters.cli.grammar_of_exports import add_exports
@@ -71,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more, add_cleaning)
     reading = (_add_desk, _add_asking, add_reading, add_recorder, add_exports, _add_upgrade)
-    for add in (_add_running, _add_beginning, *reading, *acting, add_check, add_simulate, add_showing):
+    for add in (_add_running, _add_beginning, add_cluster, *reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
     illustrate(commands.choices)
     top.set_defaults(known=tuple(commands.choices))

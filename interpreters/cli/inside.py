@@ -54,6 +54,7 @@ _OF_OPERATORS: Final = frozenset(
         "branching",
         "browsing",
         "cleaning",
+        "clustering",
         "copying",
         "deciding",
         "editing",

@@ -23,6 +23,7 @@ OPERATORS = (
     "budget --task T1 --add-sessions 1", "task add --id T2 --prompt x",
     "abort T1 --scope session", "abort --scope sibling", "branch --accept", "plan fleet.toml --accept",
     "answer ann/Q1 yes", "attach ann", "approve ann/Q1", "reject ann/Q1", "edit T1 --priority 1 --yes",
+    "brain fleet.toml --server x:1", "host fleet.toml --server x:1",
 )  # fmt: skip
 """All commands that act, but those of a session."""
 
