@@ -1,8 +1,7 @@
-"""A fleet on a cluster whose log is on a PostgreSQL server, through the deaths of its brain and of that server."""
+"""A fleet on a cluster whose log is on a PostgreSQL server, through the death of its brain."""
 
 from pathlib import Path
 
-import anyio
 import pytest
 
 from cluster_sandbox import cluster
@@ -18,9 +17,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def test_a_killed_brain_and_a_crash_of_the_database_change_nothing(
-    tmp_path: Path, postgres: PostgresServer
-) -> None:
+async def test_a_killed_brain_delays_the_fleet_and_changes_nothing(tmp_path: Path, postgres: PostgresServer) -> None:
     """The host begins first, and waits for the log. Each task is done once."""
     url = postgres.new_log()
     async with cluster(tmp_path, steps=40) as sandbox:
@@ -30,9 +27,6 @@ async def test_a_killed_brain_and_a_crash_of_the_database_change_nothing(
         await sandbox.until(lambda: len(sandbox.working()) == 2)
         sandbox.kill("brain")
         sandbox.begin_brain()
-        await sandbox.until(lambda: len(sandbox.lives()) > 2)
-        await anyio.to_thread.run_sync(postgres.kill)
-        await anyio.to_thread.run_sync(postgres.start)
         assert await sandbox.until_over() == 0
         assert {life.task for life in sandbox.lives()} == {"t0", "t1", "t2", "t3"}
         assert len(sandbox.lives()) == 4
