@@ -63,9 +63,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Trace nothing in a test that is not to be covered: in a worker, pytest-cov pauses one of two tracers only."""
+    """Trace nothing in a test that is not to be covered: in a worker, pytest-cov pauses one of two tracers only.
+
+    Slow tests are not traced, because a trace takes more time than the test. A slow test with the marker ``cover``
+    takes branches that no other test takes, and is traced.
+    """
+    marked = {mark.name for mark in item.iter_markers()}
     tracing = sys.gettrace()
-    if item.get_closest_marker("no_cover") is not None:
+    if "no_cover" in marked or ("slow" in marked and "cover" not in marked):
         sys.settrace(None)
     try:
         return (yield)

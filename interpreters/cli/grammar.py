@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+from lifefold.interpreters.cli.errors import without_passwords
+from lifefold.interpreters.cli.grammar_of_cluster import add_cluster
 from lifefold.interpreters.cli.grammar_of_desk import add_reading
 from lifefold.interpreters.cli.grammar_of_examples import illustrate
 from lifefold.interpreters.cli.grammar_of_exports import add_exports
@@ -39,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the usage and the error, and exit with status 2."""
         is_missing = message.endswith("required: FLEET.toml")
-        super().error(f"{message}; {_fleet_files()}" if is_missing else message)
+        super().error(f"{message}; {_fleet_files()}" if is_missing else without_passwords(message))
 
     def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride] - the base class has overloads
         self, args: Any = None, namespace: Any = None
@@ -70,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more, add_cleaning)
     reading = (_add_desk, _add_asking, add_reading, add_recorder, add_exports, _add_upgrade)
-    for add in (_add_running, _add_beginning, *reading, *acting, add_check, add_simulate, add_showing):
+    for add in (_add_running, _add_beginning, add_cluster, *reading, *acting, add_check, add_simulate, add_showing):
         add(commands)
     illustrate(commands.choices)
     top.set_defaults(known=tuple(commands.choices))
@@ -111,7 +113,7 @@ def _add_running(commands: Commands) -> None:
         "--accept", action="store_true", help="accept the changes of the fleet file since the plan in force"
     )
     rest_option(run)
-    log_option(run, "the log (default: the latest .lifefold/NAME.db beside the fleet file)")
+    log_option(run, "the log, a path or postgresql://... (default: the latest .lifefold/NAME.db beside the fleet file)")
     live_option(run)
 
     plan = add_command(
@@ -120,7 +122,9 @@ def _add_running(commands: Commands) -> None:
     plan.add_argument("fleet", metavar="FLEET.toml", help="the fleet file")
     plan.add_argument("--accept", action="store_true", help="accept the difference; a runner at work follows it")
     rest_option(plan)
-    log_option(plan, "the log (default: the latest .lifefold/NAME.db beside the fleet file)")
+    log_option(
+        plan, "the log, a path or postgresql://... (default: the latest .lifefold/NAME.db beside the fleet file)"
+    )
 
 
 def _add_beginning(commands: Commands) -> None:

@@ -54,7 +54,10 @@ def reason_option(command: argparse.ArgumentParser, flag: str = "--reason", abou
     command.add_argument(flag, metavar="TEXT", default="", help=about)
 
 
-def log_option(command: argparse.ArgumentParser, about: str = "the log (default: the one in .lifefold/)") -> None:
+def log_option(
+    command: argparse.ArgumentParser,
+    about: str = "the log, a path or postgresql://... (default: the one in .lifefold/)",
+) -> None:
     """Add ``--db``."""
     command.add_argument("--db", metavar="PATH", help=about)
 

@@ -54,6 +54,8 @@ _OF_OPERATORS: Final = frozenset(
         "branching",
         "browsing",
         "cleaning",
+        "clustering",
+        "copying",
         "deciding",
         "editing",
         "releasing",

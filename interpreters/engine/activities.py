@@ -1,11 +1,11 @@
 """The running activities of an engine: calls of their handlers, retries, and confirmed ends."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 import anyio
 
-from lifefold.core.kernel import ActivityEnded, Envelope, Event, HandlerFailed, Phase, Reaction, replace
+from lifefold.core.kernel import ActivityEnded, Aggregate, Envelope, Event, HandlerFailed, Phase, Reaction, replace
 from lifefold.effects import Activity, Begin, End
 from lifefold.interpreters.engine.failures import Handled, Then, is_failure
 from lifefold.interpreters.engine.inputs import Host
@@ -14,6 +14,9 @@ from lifefold.interpreters.engine.retrying import take_note
 
 Notice = Callable[[], None]
 """Called when an activity may have changed."""
+
+Present = Callable[[str], Awaitable[Aggregate]]
+"""Returns the present state of an aggregate."""
 
 
 class UnfinishedActivityError(RuntimeError):
@@ -32,12 +35,13 @@ class Key(NamedTuple):
 class Activities:
     """The running activities of all entities of an engine."""
 
-    def __init__(self, host: Host, interpreter: Interpreter) -> None:
-        """Start without activities."""
+    def __init__(self, host: Host, interpreter: Interpreter, present: Present | None = None) -> None:
+        """Start without activities. ``present`` finds the state of an aggregate if the host's ledger may be behind."""
         self.changed = anyio.Event()
         """Set, and then replaced, when a handler attends to its activity, or has returned."""
         self._host: Final = host
         self._interpreter: Final = interpreter
+        self._present: Final = present
         self._handled: Final[dict[Key, RunningActivity]] = {}
         self._returned: Final[set[Key]] = set()
 
@@ -70,6 +74,21 @@ class Activities:
             for key, each in self._handled.items()
         )
 
+    def handles(self, key: Key) -> bool:
+        """Tell whether a handler of this activity is running, or waits for its next attempt."""
+        return key in self._handled
+
+    def is_known(self, key: Key) -> bool:
+        """Tell whether a handler of this activity is running, or has returned here without the activity's end."""
+        return key in self._handled or key in self._returned
+
+    def leave(self, key: Key) -> None:
+        """Cancel a handler without an end, because another host attends to its activity from now on."""
+        context = self._handled.get(key)
+        if context is not None:
+            context.left = True
+            context.scope.cancel()
+
     def tell_change(self) -> None:
         """Wake the tasks that wait until an activity is attended."""
         self.changed.set()
@@ -84,6 +103,9 @@ class Activities:
             then: Then | None = None
             with again.scope:
                 then = await self._fail(key, again, error)
+            if again.left:
+                context = again
+                break
             if then is not None:
                 self._give_up(key, again, then)
                 return
@@ -96,7 +118,7 @@ class Activities:
             self.begin(context.begin, context.origin, cleanup_only=True)
         elif context.ending:
             self._confirm(key)
-        elif not context.over:
+        elif not context.over and not context.left:
             self._returned.add(key)
         self.tell_change()
 
@@ -110,14 +132,18 @@ class Activities:
             if not is_failure(error):
                 raise
             return error
-        if context.ending or context.over or self._host.has_ended or not self._is_current(key):
+        if context.ending or context.over or context.left or self._host.has_ended or not await self._is_current(key):
             return None
         where = f"{key.aggregate}, {key.ref}"
         message = f"{where}: the handler of {key.slot} returned, but none of its reports ends the activity"
         return UnfinishedActivityError(message)
 
-    def _is_current(self, key: Key) -> bool:
-        entity = self._host.ledger.aggregates[key.aggregate].entities[key.ref]
+    async def _is_current(self, key: Key) -> bool:
+        if self._present is None:
+            within = self._host.ledger.aggregates[key.aggregate]
+        else:
+            within = await self._present(key.aggregate)
+        entity = within.entities[key.ref]
         return entity.find(key.slot, generation=key.generation) is not None
 
     async def _fail(self, key: Key, context: "RunningActivity", error: Exception) -> Then | None:
@@ -152,7 +178,7 @@ class Activities:
 class RunningActivity(ActivityContext):
     """An activity with a running handler."""
 
-    __slots__ = ("_attends", "_host", "_last", "over", "scope")
+    __slots__ = ("_attends", "_host", "_last", "left", "over", "scope")
 
     def __init__(self, host: Host, begin: Begin, origin: EffectContext, attends: Notice, *, cleanup_only: bool) -> None:
         """Attend nothing yet; ``attends`` is called when the handler attends to the activity."""
@@ -163,6 +189,8 @@ class RunningActivity(ActivityContext):
         self._last = () if machine is None else machine.last[begin.slot]
         self.scope = anyio.CancelScope()
         self.over = False
+        self.left = False
+        """Whether another host attends to the activity from now on."""
 
     def attend(self) -> None:
         """State that effects for this activity reach it from now on."""

@@ -56,7 +56,7 @@ class EffectQueue:
         while True:
             while self._waiting:
                 requested, context = self._waiting[0]
-                if not await self._is_over(requested, context):
+                if not await self.perform(requested, context):
                     break
                 self._waiting.popleft()
                 # A version is performed when its last effect is: after a crash, all effects of a version are repeated.
@@ -66,7 +66,7 @@ class EffectQueue:
             self._arrived = anyio.Event()
             await self._arrived.wait()
 
-    async def _is_over(self, requested: RequestedEffect, context: EffectContext) -> bool:
+    async def perform(self, requested: RequestedEffect, context: EffectContext) -> bool:
         """Perform an effect, once that is possible. Tell whether the effect is settled."""
         while not self._host.failures.is_given_up(_handled(requested, context)):
             changed = self._activities.changed  # taken before the call, so that no change is missed

@@ -103,6 +103,10 @@ class Ledger:
         """Add streams and keys of earlier inputs: the same inputs are then refused as duplicates."""
         self._keys.update(keys)
 
+    def has_taken(self, name: str, key: str) -> bool:
+        """Tell whether an input with this key is known to be in the log."""
+        return (name, key) in self._keys
+
     def beginning(self, aggregates: Mapping[str, Aggregate]) -> "Ledger":
         """Return another ledger of the same system, with these aggregates and without the keys of their inputs."""
         other = Ledger(self.system, self.codec, rules=self.rules)

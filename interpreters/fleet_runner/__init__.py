@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from lifefold.interpreters.fleet_runner.custom import RunContext, UnusableInterpreterError
     from lifefold.interpreters.fleet_runner.folder import FleetFolder
     from lifefold.interpreters.fleet_runner.log_owner import OtherFleetError
-    from lifefold.interpreters.fleet_runner.runner import Runner, Verdict
+    from lifefold.interpreters.fleet_runner.runner import Runner
+    from lifefold.interpreters.fleet_runner.verdict import Verdict
 
 __all__ = ["FleetFolder", "OtherFleetError", "RunContext", "Runner", "UnusableInterpreterError", "Verdict"]
 
@@ -20,7 +21,7 @@ _HOMES: Final = {
     "RunContext": "custom",
     "Runner": "runner",
     "UnusableInterpreterError": "custom",
-    "Verdict": "runner",
+    "Verdict": "verdict",
 }
 
 

@@ -7,7 +7,6 @@ the sessions and leaves.
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
-from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
@@ -16,16 +15,16 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from lifefold.core.fleet import opening, service, system
-from lifefold.core.fleet.board import intake, service_slot
+from lifefold.core.fleet.board import intake
 from lifefold.core.fleet.system import board, plan_change, plan_enforcement, worker
 from lifefold.core.fleet.system.completion import waits_for_operators
 from lifefold.core.fleet.system.rerun import is_over, remainder
 from lifefold.core.fleet.worker import assignment, desired_state, shutdown
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal, System
-from lifefold.core.lifecycles import process, session, task
+from lifefold.core.lifecycles import process, session
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.engine import STOP, Clock, Engine, Interpreter, Observer, WallClock
-from lifefold.interpreters.explain import status, task_status
+from lifefold.interpreters.explain import status
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.custom import RunContext, composed, found
@@ -47,8 +46,9 @@ from lifefold.interpreters.fleet_runner.notices import About, Notice
 from lifefold.interpreters.fleet_runner.quoting import quoting
 from lifefold.interpreters.fleet_runner.refused_events import RefusedEvents
 from lifefold.interpreters.fleet_runner.resumption import continuing
+from lifefold.interpreters.fleet_runner.verdict import Verdict, verdict_of
 from lifefold.interpreters.processes.private import make_private
-from lifefold.interpreters.store import Displaced, SqliteStore
+from lifefold.interpreters.store import Displaced, LogStore, create_log, open_log
 from lifefold.interpreters.worktrees.errors import TakenOverError, WorkplaceError
 from lifefold.interpreters.worktrees.left_at_pipes import end_left_at_pipes
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
@@ -65,20 +65,11 @@ _UP: Final = frozenset({session.State.RUNNING, process.State.RUNNING})
 _TO_MERGE: Final = frozenset({assignment.State.MERGING, assignment.State.DISPUTED})
 
 
-class Verdict(IntEnum):
-    """The end of a run; the value is the exit code. ``HELD``: it waits for the operator, with ``--no-wait``."""
-
-    ALL_CLOSED = 0
-    SOME_FAILED = 1
-    HELD = 4
-    LEFT = 130
-
-
 class Runner:
     """Runs one fleet on one log. Make one with ``open``, and ``close`` it at the end."""
 
     def __init__(
-        self, store: SqliteStore, handlers: Handlers, interpreter: Interpreter, clock: Clock, rules: System
+        self, store: LogStore, handlers: Handlers, interpreter: Interpreter, clock: Clock, rules: System
     ) -> None:
         """Use ``open`` instead."""
         self.notices: Final = handlers.notices
@@ -138,7 +129,7 @@ class Runner:
             places = (fleet.repository, folder.root)
             await to_thread.run_sync(end_left_at_pipes, places, fleet.repository / ".git")
         with ExitStack() as taken:
-            begun = taken.enter_context(closing(SqliteStore.open(log))) if log.exists() else None  # noqa: ASYNC240 - before there is anything to wait for
+            begun = taken.enter_context(closing(open_log(log))) if log.exists() else None  # noqa: ASYNC240 - before there is anything to wait for
             if begun is not None:
                 await must_belong(fleet, begun)
             branch = begun.meta("branch") if begun else before.branch
@@ -291,10 +282,7 @@ class Runner:
         """Return the verdict of the present state."""
         if self._cut_short or not board.finished(self.aggregates[board.NAME]):
             return Verdict.HELD if self._is_held and self.leaving == 1 else Verdict.LEFT
-        planned = task_status.counted(task_status.tasks(self.aggregates))
-        closed = all(each.state == task.State.CLOSED for each in planned)
-        served = not any(each.record.failed for _, each in service_slot.service_slots(self.aggregates[board.NAME]))
-        return Verdict.ALL_CLOSED if closed and served else Verdict.SOME_FAILED
+        return verdict_of(self.aggregates)
 
     def _open_or_resume(self) -> None:
         plan = replace(self.fleet.plan, key=self._store.meta(CLAIM_KEY) or "")
@@ -388,9 +376,9 @@ def _is_let_go_on(reaction: Reaction) -> bool:
     return any(each.entered in desired_state.WORKS for each in reaction.transitions)
 
 
-def _begin(log: Path, said: dict[str, str]) -> SqliteStore:
+def _begin(log: Path, said: dict[str, str]) -> LogStore:
     make_private(log.parent)
-    return SqliteStore.create(log, said)
+    return create_log(log, said)
 
 
 async def _workplace(fleet: Fleet, folder: FleetFolder, branch: str) -> Workplace:

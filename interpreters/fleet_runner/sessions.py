@@ -36,6 +36,7 @@ from lifefold.interpreters.fleet_runner.specs import session_spec
 from lifefold.interpreters.fleet_runner.time_limits import TimeLimits
 from lifefold.interpreters.fleet_runner.variables import hint
 from lifefold.interpreters.processes import (
+    Fence,
     SessionError,
     SessionExit,
     SessionProcess,
@@ -73,6 +74,8 @@ class Sessions:
         """Take the fleet, as the plan has it and with the present variables; the places of its sessions; its run."""
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
         self.limits: Final = TimeLimits(folder)
+        self.fences: Final[dict[str, Fence]] = {}
+        """The fences of agents that another host may take over. A session without a fence has a lease."""
         self.when_unknown: Callable[[str], None] = _nothing_of
         self._fleet: Final = fleet
         self._present: Final = present
@@ -86,10 +89,24 @@ class Sessions:
     async def renew_leases(self) -> None:
         """Renew the leases of all sessions, three times within each lease."""
         while True:
-            lease_ms = self._fleet().lease_ms
-            for _, process in list(self.live.values()):
-                await _renew(process, lease_ms)
-            await anyio.sleep(lease_ms / 3_000)
+            for agent, (_, process) in list(self.live.items()):
+                await self._renew(agent, process)
+            await anyio.sleep(self._fleet().lease_ms / 3_000)
+
+    async def renew_fence(self, agent: str, fence: Fence) -> None:
+        """Let the present and the next session of an agent live until this fence."""
+        self.fences[agent] = fence
+        _attempt, process = self.live.get(agent, (0, None))
+        if process is not None:
+            await self._renew(agent, process)
+
+    async def _renew(self, agent: str, process: SessionProcess) -> None:
+        fence = self.fences.get(agent)
+        with contextlib.suppress(ShimUnresponsiveError):  # a frozen shim; its lease or fence ends the session
+            if fence is None:
+                await process.renew(self._fleet().lease_ms)
+            else:
+                await process.renew_fence(fence)
 
     def pid(self, agent: str) -> int | None:
         """Return the process id of an agent's running session; None without one."""
@@ -178,14 +195,15 @@ class Sessions:
         spec = session_spec(self._present(), self._folder, self._workplace, activity, context.origin, self._run)
         if context.origin.within.kind != service.KIND and is_displaced(Path(spec.cwd)):
             raise NotADirectoryError(ENOTDIR, DISPLACED, spec.cwd)
-        return await launch(folder, spec, lease_ms=self._fleet().lease_ms)
+        fence = self.fences.get(agent)
+        return await launch(folder, spec, lease_ms=None if fence else self._fleet().lease_ms, fence=fence)
 
     async def _attend(self, process: SessionProcess, activity: RunSession, context: ActivityContext) -> SessionExit:
         """Wait for the end of the session; end it when the handler is cancelled with ``ending``."""
         agent = context.origin.within.key
         with self._alive(context, activity.attempt, process):
             try:
-                await _renew(process, self._fleet().lease_ms)  # the lease of an adopted session may be about to expire
+                await self._renew(agent, process)  # the lease of an adopted session may be about to expire
                 if process.start is not None:
                     await _say_that_it_runs(activity, context)
                 wake_ms = wake_after_ms(activity.timeout_ms, activity.grace_ms)
@@ -255,8 +273,3 @@ async def _finish(process: SessionProcess, grace_ms: int) -> None:
     """End a session, and wait for its end."""
     await _end(process, grace_ms)
     await end_of(process, kill_after_ms(grace_ms), grace_ms)
-
-
-async def _renew(process: SessionProcess, lease_ms: int) -> None:
-    with contextlib.suppress(ShimUnresponsiveError):  # a frozen shim; its lease ends the session
-        await process.renew(lease_ms)

@@ -17,6 +17,7 @@ from lifefold.interpreters.processes.identity import (
 )
 from lifefold.interpreters.processes.progress import Silence, last_progress_ms
 from lifefold.interpreters.processes.session_files import (
+    Fence,
     LaunchError,
     Outcome,
     SessionError,
@@ -42,6 +43,7 @@ from lifefold.interpreters.processes.session_process import (
 )
 
 __all__ = [
+    "Fence",
     "LaunchError",
     "Outcome",
     "ProcessIdentity",

@@ -7,7 +7,7 @@ import secrets
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -44,6 +44,16 @@ class ShimUnresponsiveError(SessionError):
 
 class SurvivorsError(SessionError):
     """Processes of a lost session survive SIGKILL for now: try again later."""
+
+
+class Fence(NamedTuple):
+    """The time after which another host may have a session: it must not live then.
+
+    ``until_boot_ms`` is a time of the clock since boot. The session is ended then, and killed ``grace_ms`` later.
+    """
+
+    until_boot_ms: int
+    grace_ms: int
 
 
 class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,7 +177,9 @@ def write_exit(directory: Path, record: SessionExit) -> None:
     durable.write_durably(str(directory), durable.EXIT, msgspec.json.encode(record).decode())
 
 
-def write_spec(directory: Path, spec: SessionSpec, *, lease_until_boot_ms: int | None) -> None:
+def write_spec(
+    directory: Path, spec: SessionSpec, *, lease_until_boot_ms: int | None, fence: Fence | None = None
+) -> None:
     """Make the directory and write the order to start durably. Raises LaunchError for a command that cannot be run.
 
     The order has only the names of the variables. Their values are on no disk: the shim gets ``environment_of``.
@@ -187,6 +199,7 @@ def write_spec(directory: Path, spec: SessionSpec, *, lease_until_boot_ms: int |
         "grace_ms": spec.grace_ms,
         "output_limit_bytes": spec.output_limit_bytes,
         "lease_until_boot_ms": lease_until_boot_ms,
+        "fence": None if fence is None else fence._asdict(),
     }
     # Not by msgspec, which refuses the surrogates that stand for bytes outside UTF-8 in paths and environments.
     temporary = f"{durable.SPEC}.{secrets.token_hex(8)}.tmp"

@@ -30,6 +30,7 @@ from lifefold.interpreters.processes.identity import (
 )
 from lifefold.interpreters.processes.private import make_private_file
 from lifefold.interpreters.processes.session_files import (
+    Fence,
     LaunchError,
     SessionExit,
     SessionFileError,
@@ -126,22 +127,37 @@ class SessionProcess:
         _write_order(self.directory, {"lease_until_boot_ms": proc.boot_ms() + lease_ms})
         await lowlevel.checkpoint()
 
+    async def renew_fence(self, fence: Fence) -> None:
+        """Move the fence of the session to a later time; an earlier one changes nothing.
+
+        A session that is being ended keeps its fence. A session past its fence is not saved.
+        """
+        order: dict[str, durable.Json] = {
+            "fence_until_boot_ms": fence.until_boot_ms,
+            "fence_grace_ms": fence.grace_ms,
+        }
+        _write_order(self.directory, order)
+        await lowlevel.checkpoint()
+
     async def output_tail(self, size_bytes: int) -> bytes:
         """Read the end of the agent's output so far."""
         return await output_tail(self.directory, size_bytes)
 
 
-async def launch(directory: Path, spec: SessionSpec, *, lease_ms: int | None = None) -> SessionProcess:
+async def launch(
+    directory: Path, spec: SessionSpec, *, lease_ms: int | None = None, fence: Fence | None = None
+) -> SessionProcess:
     """Start a session in its own directory, and return when its start, or its failure, is on the disk.
 
-    With ``lease_ms`` the session ends unless the lease is renewed in time. Launching a directory again, from any
-    process, starts nothing and returns the same session. A cancelled launch leaves no process. Raises LaunchError if
-    the session did not start: ``adopt`` has cancelled the start meanwhile, or the shim could not run.
+    With ``lease_ms`` the session ends unless the lease is renewed in time; likewise with ``fence``. Launching a
+    directory again, from any process, starts nothing and returns the same session. A cancelled launch leaves no
+    process. Raises LaunchError if the session did not start: ``adopt`` has cancelled the start meanwhile, or the shim
+    could not run.
 
     A launch after ``adopt`` returned None is a new decision, and removes the mark that ``adopt`` left.
     """
     until_ms = None if lease_ms is None else proc.boot_ms() + lease_ms
-    if not await to_thread.run_sync(_prepare, directory, spec, until_ms):
+    if not await to_thread.run_sync(_prepare, directory, spec, until_ms, fence):
         return await _existing(directory)
     shim = _start_shim(directory)
     try:
@@ -229,12 +245,12 @@ def _write_order(directory: Path, order: "dict[str, durable.Json]") -> bool:
     return True
 
 
-def _prepare(directory: Path, spec: SessionSpec, lease_until_boot_ms: int | None) -> bool:
+def _prepare(directory: Path, spec: SessionSpec, lease_until_boot_ms: int | None, fence: Fence | None) -> bool:
     """Write the order to start, and then remove an old mark; return False if the directory had a start already."""
     if any(durable.exists(str(directory), name) for name in (durable.STARTED, durable.EXIT)):
         return False
     cancelled = durable.exists(str(directory), durable.CANCELLED)
-    write_spec(directory, spec, lease_until_boot_ms=lease_until_boot_ms)
+    write_spec(directory, spec, lease_until_boot_ms=lease_until_boot_ms, fence=fence)
     if cancelled:  # only a mark from before this launch; a later one cancels this launch
         durable.remove(str(directory), durable.CANCELLED)
     return True

@@ -70,14 +70,14 @@ class RecordsTheFirstOfAVersion(Engine):
 
     def _queue(self, aggregate: str) -> EffectQueue:
         queue = super()._queue(aggregate)
-        over = EffectQueue._is_over
+        over = EffectQueue.perform
 
         async def is_over(requested: RequestedEffect, context: EffectContext) -> bool:
             done = await over(queue, requested, context)
             queue.performed, queue.news = context.version, True
             return done
 
-        queue._is_over = is_over  # type: ignore[method-assign]
+        queue.perform = is_over  # type: ignore[method-assign]
         return queue
 
 

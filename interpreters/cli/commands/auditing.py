@@ -17,7 +17,7 @@ from lifefold.interpreters.cli.wording import moment
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.recorder.audit import Audit, Fault, audit, audit_chain
 from lifefold.interpreters.rules import rules_version
-from lifefold.interpreters.store import Entry, SqliteStore
+from lifefold.interpreters.store import Entry, peek_log
 from lifefold.interpreters.store.anchor_file import END, UnreadableAnchor, anchor_beside, read_anchor
 from lifefold.interpreters.store.chain import Anchor
 from lifefold.interpreters.store.errors import Damaged
@@ -53,7 +53,7 @@ def _chain_alone(arguments: Namespace) -> int:
     path = find_log(arguments.log[-1] if arguments.log else arguments.db)
     known, wrong = _anchor(path, arguments.anchor)
     try:
-        with SqliteStore.peek(path) as store:
+        with peek_log(path) as store:
             found = audit_chain(anyio.run(store.chain), known)
     except Damaged as error:
         found = Audit(0, "", fault=Fault("chain", 0, str(error)))
@@ -74,7 +74,7 @@ def _audited(of: OneLog, arguments: Namespace, rules: str) -> tuple[Audit, str, 
     """Return the audit of a log, its span of time in words, and its entries."""
     known, wrong = _anchor(of.path, arguments.anchor)
     try:
-        with SqliteStore.peek(of.path) as store:
+        with peek_log(of.path) as store:
             chain = anyio.run(store.chain)
     except Damaged as error:
         return Audit(0, "", fault=Fault("chain", 0, str(error))), "", []

@@ -21,7 +21,8 @@ group is gone. Until then the kernel reuses neither its pid nor its group id, so
 *The agent never outlives the shim.* On Linux the kernel sends it SIGKILL when the shim dies, for any reason.
 
 *A closed pipe means nothing.* Orders and lease deadlines come through a FIFO that the shim itself holds open. A runner
-may die and another one continue. Only an expired lease ends the agent.
+may die and another one continue. Only an expired lease ends the agent, or a passed fence. After the fence another host
+may have the session. So the fence also cuts short the grace of a session that is being ended.
 
 One shim runs per session. It imports no module that costs as much as the interpreter itself (``json``, ``re``,
 ``enum``, ``typing``, ``pathlib``), has one thread and sleeps in one ``poll``.

@@ -50,6 +50,9 @@ class Spec:
         self.grace_ms = int(fields["grace_ms"])
         self.output_limit_bytes = int(fields["output_limit_bytes"])
         self.lease_until_boot_ms = None if fields["lease_until_boot_ms"] is None else int(fields["lease_until_boot_ms"])
+        fence: Any = fields.get("fence")
+        self.fence_until_boot_ms = None if fence is None else int(fence["until_boot_ms"])
+        self.fence_grace_ms = 0 if fence is None else int(fence["grace_ms"])
         if not self.argv:
             raise ValueError("argv is empty")
 
@@ -66,6 +69,9 @@ class Supervisor:
         self._partial = b""
         self._outcome = ""
         self._lease_until_boot_ms = spec.lease_until_boot_ms
+        self._fence_until_boot_ms = spec.fence_until_boot_ms
+        self._fence_grace_ms = spec.fence_grace_ms
+        self._is_past_fence = False
         self._timeout_at_ms = None if spec.timeout_ms is None else proc.monotonic_ms() + spec.timeout_ms
         self._held_ms: int | None = None  # what was left of the time limit when it was held
         self._kill_at_ms: int | None = None
@@ -117,9 +123,15 @@ class Supervisor:
             waits_ms.append(self._timeout_at_ms - proc.monotonic_ms())
         if self._kill_at_ms is None and self._lease_until_boot_ms is not None:
             waits_ms.append(min(self._lease_until_boot_ms - proc.boot_ms(), _CLOCK_CHECK_MS))
+        if self._fence_until_boot_ms is not None:
+            waits_ms.append(min(self._fence_until_boot_ms - proc.boot_ms(), _CLOCK_CHECK_MS))
         return max(0, min(waits_ms)) if waits_ms else None
 
     def _look_at_clocks(self) -> None:
+        if self._fence_until_boot_ms is not None and proc.boot_ms() >= self._fence_until_boot_ms:
+            # Another host may have the session soon: this deadline also cuts a grace short that has begun.
+            self._fence_until_boot_ms, self._is_past_fence = None, True
+            self._end("lease-expired", self._fence_grace_ms)
         if self._killing():
             self._family.kill_rest()
         elif self._timeout_at_ms is not None and proc.monotonic_ms() >= self._timeout_at_ms:
@@ -193,6 +205,7 @@ class Supervisor:
         if not isinstance(order, dict):
             return
         grace_ms, until_boot_ms = order.get("end"), order.get("lease_until_boot_ms")
+        fence_ms, fence_grace_ms = order.get("fence_until_boot_ms"), order.get("fence_grace_ms")
         if order.get("kill") is True:
             self._kill()
         elif type(grace_ms) is int:
@@ -203,6 +216,9 @@ class Supervisor:
             self._hold(held=held)
         elif type(until_boot_ms) is int and self._kill_at_ms is None:
             self._lease_until_boot_ms = max(self._lease_until_boot_ms or 0, until_boot_ms)
+        elif type(fence_ms) is int and type(fence_grace_ms) is int and not self._is_past_fence:
+            self._fence_until_boot_ms = max(self._fence_until_boot_ms or 0, fence_ms)
+            self._fence_grace_ms = fence_grace_ms
 
     def _read_signals(self) -> None:
         """React to SIGTERM. SIGCHLD has woken the loop, and needs no more."""

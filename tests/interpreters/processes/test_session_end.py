@@ -11,11 +11,13 @@ import anyio.lowlevel
 import pytest
 
 from lifefold.interpreters.processes import (
+    Fence,
     SessionExit,
     SessionProcess,
     identify,
     is_alive,
     launch,
+    read_exit,
     read_start,
     signal_if_ours,
 )
@@ -144,6 +146,45 @@ async def test_a_renewal_is_a_deadline_where_there_was_none(tmp_path: Path) -> N
     session = await launch(tmp_path / "run", script("sleep 1000"))
     await session.renew(1)
     assert (await session.wait()).outcome == "lease-expired"
+
+
+async def test_a_session_past_its_fence_is_killed_after_its_short_grace(tmp_path: Path) -> None:
+    """Another host may have the session soon: the grace of the fence counts, and not the long one of the session."""
+    bell = Bell(tmp_path / "bell")
+    session = await launch(tmp_path / "run", script(STUBBORN.format(bell=bell), grace_ms=1_000_000))
+    await bell.heard()
+    fence = Fence(boot_ms() + 50, 50)
+    await session.renew_fence(fence)
+    with anyio.fail_after(PATIENCE_S):
+        ended = await session.wait()
+    assert (ended.outcome, ended.signal) == ("lease-expired", signal.SIGKILL)
+    assert boot_ms() >= fence.until_boot_ms + fence.grace_ms
+
+
+async def test_a_fence_cuts_the_grace_of_an_ending_session_short(tmp_path: Path) -> None:
+    """A session that was asked to end may take its grace, but no longer than its host may have it."""
+    bell = Bell(tmp_path / "bell")
+    session = await launch(tmp_path / "run", script(STUBBORN.format(bell=bell)))
+    await bell.heard()
+    await session.end(1_000_000)
+    await orders_are_read(tmp_path / "run")
+    await session.renew_fence(Fence(boot_ms() + 50, 0))
+    with anyio.fail_after(PATIENCE_S):
+        ended = await session.wait()
+    assert (ended.outcome, ended.signal) == ("ended", signal.SIGKILL)
+
+
+async def test_a_renewed_fence_saves_the_session_until_it_has_passed(tmp_path: Path) -> None:
+    """A session without a fence gets one with the first renewal; a session past its fence stays ended."""
+    session = await launch(tmp_path / "run", script("sleep 1000"))
+    await session.renew_fence(Fence(boot_ms() + 1_000_000, 0))
+    await orders_are_read(tmp_path / "run")
+    assert read_exit(tmp_path / "run") is None
+    late = await launch(tmp_path / "late", script("sleep 1000"), fence=Fence(boot_ms(), 1_000_000))
+    await late.renew_fence(Fence(boot_ms() + 1_000_000, 0))
+    assert (await late.wait()).outcome == "lease-expired"
+    await session.kill()
+    await session.wait()
 
 
 async def test_a_closed_control_pipe_alone_ends_nothing(tmp_path: Path) -> None:

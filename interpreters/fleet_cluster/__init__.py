@@ -1,0 +1,9 @@
+"""A fleet on Temporal: its brain, which decides, and its hosts, which run the sessions of its agents.
+
+``docs/cluster.md`` says what holds, and what is not built.
+"""
+
+from lifefold.interpreters.fleet_cluster.brain import FleetBrain, UnfitFleetError, must_fit
+from lifefold.interpreters.fleet_cluster.host import FleetHost
+
+__all__ = ["FleetBrain", "FleetHost", "UnfitFleetError", "must_fit"]

@@ -1,0 +1,95 @@
+"""A host of a fleet: the handlers of a runner, on a log that another process writes.
+
+The fleet file, the log and its folder are the same for all hosts: they are on one machine, or on a shared disk. A host
+with sessions is drained before it ends. A host that dies leaves its sessions to their shims, until their fences.
+"""
+
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Final, Self
+
+from lifefold.core.fleet import system
+from lifefold.effects import RunSession
+from lifefold.interpreters.engine import Interpreter
+from lifefold.interpreters.fleet_cluster.brain import must_fit
+from lifefold.interpreters.fleet_file import Fleet
+from lifefold.interpreters.fleet_runner.custom import RunContext, composed, found
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.handlers import Handlers
+from lifefold.interpreters.fleet_runner.log_owner import must_belong
+from lifefold.interpreters.fleet_runner.quoting import quoting
+from lifefold.interpreters.processes import Fence
+from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.temporal import Cluster, Host, Performer
+from lifefold.interpreters.temporal.wire import Attend
+from lifefold.interpreters.worktrees.workplace import FolderWorkplace
+
+
+class FleetHost:
+    """Runs sessions of one fleet. Make one with ``open``, and ``close`` it at the end."""
+
+    def __init__(self, store: SqliteStore, handlers: Handlers, host: Host) -> None:
+        """Use ``open`` instead."""
+        self.host: Final = host
+        self.handlers: Final = handlers
+        self._store: Final = store
+
+    @classmethod
+    async def open(  # noqa: PLR0913 - what an operator chooses, each with its name
+        cls,
+        fleet: Fleet,
+        log: Path,
+        cluster: Cluster,
+        name: str,
+        *,
+        pools: tuple[str, ...],
+        capacity: int,
+        drain_s: float = 0.0,
+    ) -> Self:
+        """Read the log of the fleet, which its brain has begun.
+
+        Raises ``UnfitFleetError``, ``StoreError``, ``OtherFleetError``, ``WorkplaceError``,
+        ``UnusableInterpreterError``.
+        """
+        must_fit(fleet)
+        factories, folder = found(fleet), FleetFolder(log)
+        with ExitStack() as taken:
+            store = taken.enter_context(closing(SqliteStore.peek(log)))
+            await must_belong(fleet, store)
+            workplace, run = FolderWorkplace.open(folder.worktrees), store.meta("run") or ""
+            handlers = Handlers(fleet, folder, workplace, run=run)
+            standard = handlers.interpreter()
+            context = RunContext(fleet, run, folder, workplace, standard, handlers.tell, handlers.present)
+            whole = quoting(Interpreter().over(composed(factories, context)), handlers.secrets)
+            performer = Performer(system, store, whole, cluster)
+            fenced = Fencing(handlers, cluster.times.detection_ms // 10)
+            host = Host(
+                cluster,
+                performer,
+                name,
+                pools=pools,
+                capacity=capacity,
+                acknowledged=fenced.acknowledged,
+                drain_s=drain_s,
+            )
+            taken.pop_all()
+            return cls(store, handlers, host)
+
+    def close(self) -> None:
+        """Release the log."""
+        self._store.close()
+
+
+class Fencing:
+    """Renews the fences of sessions after acknowledged heartbeats."""
+
+    def __init__(self, handlers: Handlers, grace_ms: int) -> None:
+        """Let a session take ``grace_ms`` after its fence."""
+        self._handlers: Final = handlers
+        self._grace_ms: Final = grace_ms
+
+    async def acknowledged(self, work: Attend, until_ms: int) -> None:
+        """Move the fence of a session. The heartbeats of other activities say nothing about it."""
+        if work.of.slot == RunSession.__name__:
+            agent = work.aggregate.partition("/")[2]
+            await self._handlers.sessions.renew_fence(agent, Fence(until_ms, self._grace_ms))

@@ -1,0 +1,106 @@
+"""One activity on a host, with its heartbeats.
+
+The heartbeat of the SDK is sent at some later time, and its answer is not awaited. So a second heartbeat goes through
+the asynchronous handle of the activity, and is awaited. Both are needed: the SDK cancels an activity without its own.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio
+from temporalio import activity
+from temporalio.client import AsyncActivityCancelledError
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from lifefold.interpreters.engine.activities import Key
+from lifefold.interpreters.engine.clock import STEADY
+from lifefold.interpreters.temporal.connection import Cluster
+from lifefold.interpreters.temporal.performer import AGAIN_S, Performer
+from lifefold.interpreters.temporal.wire import Attend
+
+Acknowledged = Callable[[Attend, int], Awaitable[None]]
+"""Called with the work and the time until which its session may run, in milliseconds of the clock ``STEADY``."""
+
+
+def key_of(work: Attend) -> Key:
+    """Return the identity of the activity for the parts of the engine."""
+    return Key(work.aggregate, work.of.entity, work.of.slot, work.of.generation)
+
+
+class Attendance:
+    """Attends to one activity until it is over here."""
+
+    def __init__(self, cluster: Cluster, performer: Performer, work: Attend, acknowledged: Acknowledged) -> None:
+        """Attend to the activity of ``work``. ``acknowledged`` is called after each acknowledged heartbeat."""
+        self._performer: Final = performer
+        self._work: Final = work
+        self._acknowledged: Final = acknowledged
+        self._key: Final = key_of(work)
+        self._beat_s: Final = work.times.beat_ms / 1_000
+        self._handle: Final = cluster.client.get_async_activity_handle(task_token=activity.info().task_token)
+        self._has_ended = False
+        self._is_left = False
+        self._is_acknowledged = False
+
+    async def run(self) -> bool:
+        """Return once no handler attends here any more, with True if the end was wanted.
+
+        Raises ``ApplicationError`` if the handler was left, so that another host attends.
+        """
+        await self._must_be_acknowledged()
+        self._has_ended = await self._performer.begin(self._work)
+        while self._goes_on():
+            await self._beat()
+            changed = self._performer.activities.changed
+            if self._goes_on():
+                with anyio.move_on_after(self._beat_s):
+                    await changed.wait()
+        if self._performer.has_ended or (self._is_left and not self._has_ended):
+            raise ApplicationError(f"{self._work.aggregate}: this host has left {self._work.of.slot}")
+        return self._has_ended
+
+    async def _must_be_acknowledged(self) -> None:
+        """Begin nothing before the server has acknowledged a heartbeat: this host may have been frozen since."""
+        while not self._is_acknowledged:
+            await self._beat()
+            if self._is_left:
+                raise ApplicationError(f"{self._work.aggregate}: {self._work.of.slot} is at another host")
+            if not self._is_acknowledged:
+                await anyio.sleep(AGAIN_S)
+
+    def _goes_on(self) -> bool:
+        return self._performer.activities.handles(self._key) and not self._performer.has_ended
+
+    async def end(self) -> None:
+        """End the activity, because that is wanted. A repetition changes nothing."""
+        if not self._has_ended:
+            self._has_ended = True
+            await self._performer.end(self._work)
+
+    def leave(self) -> None:
+        """Cancel the handler without an end: the lease of its session is not renewed any more."""
+        self._is_left = True
+        self._performer.activities.leave(self._key)
+
+    async def _beat(self) -> None:
+        activity.heartbeat()
+        sent_ms = time.clock_gettime_ns(STEADY) // 1_000_000
+        try:
+            with anyio.fail_after(self._work.times.detection_ms / 1_000):
+                await self._handle.heartbeat()
+        except AsyncActivityCancelledError:
+            if self._is_acknowledged:
+                await self.end()
+            else:
+                self._is_left = True  # nothing has begun here, so another child confirms that nothing is left
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                self.leave()
+            return
+        except TimeoutError:  # not acknowledged: the next one may be
+            return
+        if not self._is_left:
+            self._is_acknowledged = True
+            await self._acknowledged(self._work, sent_ms + self._work.times.lease_ms)

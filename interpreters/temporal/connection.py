@@ -1,0 +1,81 @@
+"""A connection to a Temporal server, and the way of an input to its aggregate."""
+
+from typing import Final
+
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateStage
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.service import RPCError, TLSConfig
+
+from lifefold.core.kernel import Envelope, encode
+from lifefold.interpreters.temporal.converter import CONVERTER
+from lifefold.interpreters.temporal.wire import State, Times, aggregate_id, brain_queue
+
+WORKFLOW: Final = "lifefold-aggregate"
+CHILD: Final = "lifefold-session"
+OFFER: Final = "offer"
+LOOK: Final = "look"
+GONE: Final = "gone"
+DECIDE: Final = "decide"
+
+
+async def connect(
+    address: str, namespace: str = "default", *, tls: TLSConfig | bool = False, api_key: str | None = None
+) -> Client:
+    """Connect to a server at ``HOST:PORT``. Raises ``RuntimeError`` if it cannot be reached."""
+    return await Client.connect(address, namespace=namespace, tls=tls, api_key=api_key, data_converter=CONVERTER)
+
+
+class Cluster:
+    """One fleet on a Temporal server: gives inputs to its aggregates."""
+
+    def __init__(self, client: Client, fleet: str, times: Times | None = None) -> None:
+        """Use a client made by ``connect``. All processes of a fleet have the same ``times``."""
+        self.client: Final = client
+        self.fleet: Final = fleet
+        self.times: Final = times or Times()
+
+    async def offer(self, aggregate: str, *envelopes: Envelope) -> None:
+        """Give inputs to an aggregate, in order. Its workflow is started if there is none.
+
+        A repeated input is dropped if its envelope has a key.
+        """
+        await self.signal(aggregate, OFFER, [encode(each).decode() for each in envelopes])
+
+    async def look(self, aggregate: str) -> None:
+        """Let the workflow of an aggregate take the operator commands that wait in the log."""
+        await self.signal(aggregate, LOOK, [])
+
+    async def signal(self, aggregate: str, signal: str, envelopes: list[str]) -> None:
+        """Send a signal with inputs as JSON."""
+        await self.client.start_workflow(
+            WORKFLOW,
+            State(self.fleet, aggregate, self.times),
+            id=aggregate_id(self.fleet, aggregate),
+            task_queue=brain_queue(self.fleet),
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            start_signal=signal,
+            start_signal_args=[envelopes],
+        )
+
+    async def decide(self, aggregate: str, envelope: Envelope) -> str:
+        """Give an input with a key to an aggregate, and wait until it is decided.
+
+        Return an empty text if the input is in the log, otherwise the reason of the refusal. A repetition with the same
+        key has the same answer. Raises ``RPCError`` if the aggregate has no workflow.
+        """
+        handle = await self.handle(aggregate).start_update(  # pyright: ignore[reportUnknownMemberType] - an overload of the SDK
+            DECIDE,
+            encode(envelope).decode(),
+            wait_for_stage=WorkflowUpdateStage.COMPLETED,
+            id=envelope.key,
+            result_type=str,
+        )
+        reason: str = await handle.result()
+        return reason
+
+    def handle(self, aggregate: str) -> WorkflowHandle[object, object]:
+        """Return the workflow of an aggregate."""
+        return self.client.get_workflow_handle(aggregate_id(self.fleet, aggregate))
+
+
+__all__ = ["CHILD", "DECIDE", "GONE", "LOOK", "OFFER", "WORKFLOW", "Cluster", "RPCError", "connect"]

@@ -1,0 +1,128 @@
+"""A host of a cluster: the activities of Temporal that call handlers, and their worker.
+
+A heartbeat is awaited. Its acknowledgement moves the fence of the session, counted from the time at which it was sent.
+So the server waits for a host longer than its sessions can live without the server. If the server refuses a heartbeat,
+another host may have the session. The handler is then cancelled without an end, and the fence is not moved any more.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+import anyio
+from anyio.abc import TaskStatus
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
+
+from lifefold.interpreters.engine.activities import Key
+from lifefold.interpreters.temporal.attendance import Acknowledged, Attendance, key_of
+from lifefold.interpreters.temporal.connection import Cluster
+from lifefold.interpreters.temporal.performer import Performer
+from lifefold.interpreters.temporal.wire import Attend, Perform, host_queue, pool_queue
+
+
+async def _ignore(_work: Attend, _until_ms: int) -> None:
+    """Renew nothing: the activities have no processes."""
+
+
+class Host:
+    """Attends to activities and performs effects, for aggregates of some pools.
+
+    ``capacity`` is the number of aggregates that may work here at a time.
+    """
+
+    def __init__(  # noqa: PLR0913 - what an operator chooses, each with its name
+        self,
+        cluster: Cluster,
+        performer: Performer,
+        name: str,
+        *,
+        pools: tuple[str, ...] = ("default",),
+        capacity: int = 100,
+        acknowledged: Acknowledged = _ignore,
+        drain_s: float = 0.0,
+    ) -> None:
+        """Prepare a host. After ``run`` is asked to drain, it waits ``drain_s`` for its activities."""
+        self.name: Final = name
+        self._cluster: Final = cluster
+        self._performer: Final = performer
+        self._pools: Final = pools
+        self._capacity: Final = capacity
+        self._acknowledged: Final = acknowledged
+        self._drain_s: Final = drain_s
+        self._attended: Final[dict[Key, None]] = {}
+        self._draining = anyio.Event()
+
+    def drain(self) -> None:
+        """Take no further work, and let ``run`` return once the present work is over."""
+        self._draining.set()
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Work until ``drain`` is called, or the call is cancelled."""
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._performer.run)
+            async with contextlib.AsyncExitStack() as workers:
+                own = self._worker(host_queue(self._cluster.fleet, self.name), [self.attend, self.perform])
+                await workers.enter_async_context(own)
+                for pool in self._pools:
+                    shared = self._worker(pool_queue(self._cluster.fleet, pool), [self.place])
+                    await workers.enter_async_context(shared)
+                task_status.started()
+                await self._draining.wait()
+            tasks.cancel_scope.cancel()
+
+    def _worker(self, queue: str, activities: list[Callable[..., object]]) -> Worker:
+        # A frozen host takes nothing but what its one open poll has taken already.
+        return Worker(
+            self._cluster.client,
+            task_queue=queue,
+            activities=activities,
+            max_concurrent_activity_task_polls=1,
+            graceful_shutdown_timeout=timedelta(seconds=self._drain_s),
+            identity=self.name,
+        )
+
+    @activity.defn(name="lifefold-place")
+    async def place(self, aggregate: str) -> str:
+        """Take an aggregate, and return the name of this host. Fails if the host is full."""
+        working = {key.aggregate for key in self._attended}
+        if len(working - {aggregate}) >= self._capacity:
+            raise ApplicationError(f"{self.name} is full")
+        return self.name
+
+    @activity.defn(name="lifefold-perform")
+    async def perform(self, work: Perform) -> None:
+        """Perform an effect, with heartbeats."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._beat_for_ever)
+            await self._performer.perform(work, self._cluster.times.detection_ms)
+            tasks.cancel_scope.cancel()
+
+    async def _beat_for_ever(self) -> None:
+        while True:
+            activity.heartbeat()
+            await anyio.sleep(self._cluster.times.beat_ms / 1_000)
+
+    @activity.defn(name="lifefold-attend")
+    async def attend(self, work: Attend) -> bool:
+        """Attend to an activity until it is over. Return whether it was ended because that was wanted."""
+        attendance, key = Attendance(self._cluster, self._performer, work, self._acknowledged), key_of(work)
+        self._attended[key] = None
+        attending = asyncio.create_task(attendance.run())
+        try:
+            while True:
+                try:
+                    return await asyncio.shield(attending)
+                except asyncio.CancelledError:
+                    details = activity.cancellation_details()
+                    if attending.done():
+                        raise
+                    if details is not None and details.cancel_requested:
+                        await attendance.end()
+                    else:
+                        attendance.leave()
+        finally:
+            self._attended.pop(key, None)

@@ -1,0 +1,48 @@
+"""The child workflow of one activity, such as a session. It outlives each history of its aggregate's workflow.
+
+A host attends to the activity, once. A host without a heartbeat for the detection time is lost. The last act of the
+child tells the workflow of the aggregate what became of it.
+"""
+
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, is_cancelled_exception  # noqa: A004 - its name in the library
+
+with workflow.unsafe.imports_passed_through():
+    from lifefold.interpreters.temporal.wire import Attend, Gone, aggregate_id
+
+
+@workflow.defn(name="lifefold-session")
+class SessionWorkflow:
+    """One activity of an aggregate."""
+
+    @workflow.run
+    async def run(self, work: Attend) -> None:
+        """Let a host attend to the activity, and report the end. A cancellation is the wish to end the activity."""
+        detection = timedelta(milliseconds=work.times.detection_ms)
+        child = workflow.info().workflow_id
+        try:
+            has_ended = await workflow.execute_activity(
+                "lifefold-attend",
+                work,
+                result_type=bool,
+                task_queue=work.queue,
+                schedule_to_start_timeout=detection,
+                start_to_close_timeout=timedelta(days=3650),
+                heartbeat_timeout=detection,
+                retry_policy=RetryPolicy(maximum_attempts=1),
+                cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+            )
+            gone = Gone(child, has_ended=has_ended)
+        except ActivityError as error:
+            # Cancelled before a host has taken it: nothing has begun, and nothing is confirmed.
+            gone = Gone(child, is_lost=not is_cancelled_exception(error))
+            if gone.is_lost and not isinstance(error.cause, TimeoutError):
+                await workflow.sleep(detection)  # a host has left its session, which may live until its lease is over
+        parent = workflow.get_external_workflow_handle(aggregate_id(work.fleet, work.aggregate))
+        try:
+            await parent.signal("gone", gone)
+        except ApplicationError:
+            workflow.logger.warning("the aggregate has no workflow any more")

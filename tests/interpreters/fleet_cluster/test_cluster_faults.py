@@ -1,0 +1,98 @@
+"""A fleet on a cluster of processes, through the deaths and pauses of its brain and its hosts."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from cluster_sandbox import ClusterSandbox, cluster
+
+pytestmark = [pytest.mark.anyio, pytest.mark.cluster]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def must_have_kept_its_properties(sandbox: ClusterSandbox, tasks: int) -> None:
+    """All tasks are closed, no entry is missing or twice, nothing has overlapped, and no process is left."""
+    assert "all tasks are closed" in sandbox.output("brain"), sandbox.output("brain")
+    assert {life.task for life in sandbox.lives()} == {f"t{number}" for number in range(tasks)}
+    assert list(sandbox.overlaps()) == []
+    assert sandbox.working() == []
+    assert await sandbox.verified() > tasks
+
+
+async def test_a_fleet_ends_as_on_one_machine(tmp_path: Path) -> None:
+    """Two hosts share the work; each task is done once. A host that is asked to leave ends by itself."""
+    async with cluster(tmp_path) as sandbox:
+        hosts = [sandbox.begin_host(name, "--capacity", "2") for name in ("one", "two")]
+        sandbox.begin_brain()
+        assert await sandbox.until_over() == 0
+        for host in hosts:
+            host.send_signal(signal.SIGTERM)
+        await sandbox.until(lambda: all(host.poll() == 0 for host in hosts))
+        await must_have_kept_its_properties(sandbox, 4)
+        assert len(sandbox.lives()) == 4
+
+
+async def test_the_work_of_a_killed_host_goes_to_another_one(tmp_path: Path) -> None:
+    """The sessions of the dead host end before the detection time is over; their tasks are done elsewhere."""
+    async with cluster(tmp_path, steps=160, tasks=2, detection_s=5) as sandbox:
+        sandbox.begin_brain()
+        sandbox.begin_host("one")
+        await sandbox.until(lambda: len(sandbox.working()) == 2)
+        sandbox.kill("one")
+        killed_ns = time.time_ns()
+        await sandbox.until(lambda: not sandbox.working())
+        assert all(life.end_ns < killed_ns + 5_000_000_000 for life in sandbox.lives())
+        sandbox.begin_host("two")
+        assert await sandbox.until_over() == 0
+        await must_have_kept_its_properties(sandbox, 2)
+        assert len(sandbox.lives()) == 4
+
+
+async def test_a_killed_brain_delays_the_fleet_and_changes_nothing(tmp_path: Path) -> None:
+    """The sessions go on without a brain; the next one takes their reports, and no task is done again."""
+    async with cluster(tmp_path, steps=40) as sandbox:
+        sandbox.begin_brain()
+        sandbox.begin_host("one")
+        await sandbox.until(lambda: len(sandbox.working()) == 2)
+        sandbox.kill("brain")
+        await sandbox.until(lambda: not sandbox.working())
+        sandbox.begin_brain()
+        assert await sandbox.until_over() == 0
+        await must_have_kept_its_properties(sandbox, 4)
+        assert len(sandbox.lives()) == 4
+
+
+async def test_a_frozen_host_does_not_go_on_with_what_another_one_has(tmp_path: Path) -> None:
+    """A stopped host renews no fence. When it goes on, the server refuses it, and it leaves its sessions alone."""
+    async with cluster(tmp_path, steps=60) as sandbox:
+        sandbox.begin_brain()
+        frozen = sandbox.begin_host("one")
+        await sandbox.until(lambda: len(sandbox.working()) == 2)
+        first = {life.pid for life in sandbox.working()}
+        frozen.send_signal(signal.SIGSTOP)
+        sandbox.begin_host("two")
+        await sandbox.until(lambda: bool({life.pid for life in sandbox.working()} - first))
+        frozen.send_signal(signal.SIGCONT)
+        assert await sandbox.until_over() == 0
+        await must_have_kept_its_properties(sandbox, 4)
+
+
+async def test_a_fleet_of_one_machine_moves_to_a_cluster(tmp_path: Path) -> None:
+    """A local runner is killed. The brain takes its log: what is closed stays closed, and the rest is done."""
+    async with cluster(tmp_path, steps=20) as sandbox:
+        sandbox.begin_local()
+        await sandbox.until(lambda: len(sandbox.lives()) > 2)
+        done = {life.task for life in sandbox.lives()} - {life.task for life in sandbox.working()}
+        sandbox.kill("local")
+        sandbox.begin_brain()
+        sandbox.begin_host("one")
+        assert await sandbox.until_over() == 0
+        await must_have_kept_its_properties(sandbox, 4)
+        assert done
+        assert sorted(life.task for life in sandbox.lives() if life.task in done) == sorted(done)

@@ -1,0 +1,147 @@
+"""The engine on Temporal, with a brain and hosts in this process, on a development server."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from temporalio.worker import Replayer
+
+from kiln import Called, Lit, Smashed
+from lifefold.interpreters.temporal import Times
+from lifefold.interpreters.temporal.brain import RUNNER, WORKFLOWS
+from lifefold.interpreters.temporal.converter import CONVERTER
+from temporal_pottery import ClusterPottery, pottery_on
+from temporal_server import dev_server
+
+pytestmark = [pytest.mark.anyio, pytest.mark.cluster]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def pottery(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncGenerator[ClusterPottery]:
+    times = Times(detection_ms=2_000, history_events=60 if "as_new" in request.node.name else 0)
+    async with dev_server() as client, pottery_on(client, tmp_path, times) as pottery:
+        yield pottery
+
+
+async def test_an_activity_a_timer_and_messages(pottery: ClusterPottery) -> None:
+    """A firing runs on a host, its reports are messages to the tally, and the timer cools the kiln down."""
+    await pottery.begin_host()
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    pottery.hands.out.set()
+    await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
+    assert await pottery.verified() == 8
+    assert [word for word, _ in pottery.hands.announced] == ["lit 1"]
+
+
+async def test_a_repeated_input_with_a_key_is_taken_once(pottery: ClusterPottery) -> None:
+    """A sender that does not know whether its input arrived may repeat it."""
+    await pottery.begin_host()
+    await pottery.open()
+    for _ in range(3):
+        await pottery.say(Called("once"), key="call")
+    await pottery.say(Called("then"))
+    await pottery.hands.until("announced then")
+    assert [word for word, _ in pottery.hands.announced] == ["once", "then"]
+
+
+async def test_an_operator_command_in_the_log_is_answered(pottery: ClusterPottery) -> None:
+    """A command is stored in the log, decided by the workflow's commit, and answered in the same transaction."""
+    await pottery.begin_host()
+    await pottery.open()
+    await pottery.leave_command(Called("stored"))
+    await pottery.hands.until("announced stored")
+    assert await pottery.answers() == ["accepted"]
+
+
+async def test_an_end_reaches_the_handler_on_its_host(pottery: ClusterPottery) -> None:
+    """Smashing a burning kiln cancels its handler, and the log confirms that nothing is left."""
+    await pottery.begin_host()
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    await pottery.say(Smashed())
+    await pottery.hands.until("fire 1 ends")
+    await pottery.until(lambda: pottery.running() == ())
+    assert pottery.hands.fires[0].ending
+
+
+async def test_another_brain_goes_on(pottery: ClusterPottery) -> None:
+    """The activity is not disturbed by the end of a brain; its reports wait for the next one, and timers too."""
+    await pottery.begin_host()
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    await pottery.end_brain()
+    pottery.hands.out.set()
+    await pottery.begin_brain()
+    await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
+    assert [each.resumed for each in pottery.hands.fires] == [False]
+    assert await pottery.verified() == 8
+
+
+async def test_a_lost_host_is_noticed_and_another_one_goes_on(pottery: ClusterPottery) -> None:
+    """Without heartbeats the activity counts as lost. The kernel requests it again, and another host resumes it."""
+    await pottery.begin_host("one")
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    pottery.scopes["one"].cancel()
+    await pottery.begin_host("two")
+    await pottery.hands.until("fire 1 goes on")
+    pottery.hands.out.set()
+    await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
+    assert await pottery.verified() == 9
+    assert set(await pottery.kinds("kiln/a")) >= {"RunnerRecovered"}
+
+
+async def test_a_workflow_continues_as_new_with_a_live_activity(pottery: ClusterPottery) -> None:
+    """A long history is cut while a fire burns: the activity is not disturbed, and its end still reaches it."""
+    await pottery.begin_host()
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    first = await pottery.run_id()
+    for number in range(20):
+        await pottery.say(Called(f"call {number}"))
+        await pottery.hands.until(f"announced call {number}")
+    assert await pottery.run_id() != first
+    await pottery.say(Smashed())
+    await pottery.until(lambda: pottery.running() == () and pottery.state() == "Broken")
+    assert pottery.hands.happened.count("fire 1 begins") == 1
+    assert len(pottery.hands.fires) == 1
+    assert len({identity for _, identity in pottery.hands.announced}) == len(pottery.hands.announced) == 21
+
+
+async def test_an_end_wanted_while_no_host_is_there_is_confirmed_by_the_next_host(pottery: ClusterPottery) -> None:
+    """The host is lost together with the wish to end: another host cleans up, and the log confirms the end."""
+    await pottery.begin_host("one")
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    pottery.scopes["one"].cancel()
+    await pottery.say(Smashed())
+    await pottery.until(lambda: pottery.state() == "Broken")
+    await pottery.begin_host("two")
+    await pottery.until(lambda: pottery.running() == ())
+    assert pottery.hands.fires[-1].cleanup_only
+
+
+async def test_a_recorded_history_replays(pottery: ClusterPottery) -> None:
+    """The loop is deterministic: the server's record of a firing leads it to the same commands again."""
+    await pottery.begin_host()
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    pottery.hands.out.set()
+    await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
+    histories = [await pottery.cluster.handle(name).fetch_history() for name in ("kiln/a", "tally")]
+    replayer = Replayer(workflows=list(WORKFLOWS), workflow_runner=RUNNER, data_converter=CONVERTER)
+    for history in histories:
+        assert (await replayer.replay_workflow(history)).replay_failure is None
