@@ -13,7 +13,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import find_log
 from lifefold.interpreters.cli.proven import proven_of
 from lifefold.interpreters.cli.recorded_logs import OneLog, must_be_of, one_log
-from lifefold.interpreters.cli.wording import moment
+from lifefold.interpreters.cli.wording import in_shell, moment, this_command
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.recorder.audit import Audit, Fault, audit, audit_chain
 from lifefold.interpreters.rules import rules_version
@@ -43,6 +43,10 @@ def verify(arguments: Namespace) -> int:
         for line in (*_lines(found), *proven.lines()):
             print(plain(line.encode()))
         print(_allowed(found) + proven.words() if is_allowed else _verdict(found.fault))
+        if found.fault is not None and found.fault.kind == "property" and found.fault.seq > 1:
+            own = () if of.is_fleet else (of.target.name,)
+            words = ("fork", *own, str(of.path), "--at", str(found.fault.seq - 1), "--pytest", "test_incident.py")
+            print(f"as a test: {this_command()} {in_shell(words)}")
     return 0 if is_allowed else 1
 
 
