@@ -46,10 +46,12 @@ from lifefold.interpreters.store.reading import (
     BUSY_TIMEOUT_S,
     Chain,
     Known,
+    Placed,
     answers,
     between,
     chain,
     connect,
+    excerpt,
     is_intact,
     known_of,
     moment_of,
@@ -227,6 +229,10 @@ class SqliteStore:
     async def between(self, after: int, until: int) -> Sequence[Entry]:
         """Return the entries after one position of the log until another, of all streams."""
         return await self._in_turn(lambda: between(self._connection, after, until))
+
+    async def excerpt(self, streams: Sequence[str], until: int, texts: Sequence[bytes] = ()) -> list[Placed]:
+        """Return the entries of some streams until a position, with ``texts`` those that have one of them."""
+        return await self._in_turn(lambda: excerpt(self._connection, streams, until, texts))
 
     async def resumed(self, form: str) -> Resumption:
         """Return the newest snapshot; see ``SnapshotStore``. Without one the entries are read while they are used."""
