@@ -68,10 +68,10 @@ def test_an_agent_that_the_stall_detector_has_warned_of_is_stuck(tmp_path: Path)
 @pytest.mark.parametrize(
     ("limits", "silences_ms", "expected"),
     [
-        (Limits(60_000, None, 120_000), (60_000,), "ended in 1m00s"),
-        (Limits(60_000, 90_000, 120_000), (60_000,), "nudged in 30s"),
+        (Limits(60_000, None, 120_000), (61_000,), "ended in 1m00s"),
+        (Limits(60_000, 90_000, 120_000), (61_000,), "nudged in 30s"),
         (Limits(60_000, 90_000, 120_000), (60_000, 95_000), "ended in 30s"),
-        (Limits(60_000, None, 900_000), (60_000,), "times out in 4m00s"),
+        (Limits(60_000, None, 900_000), (61_000,), "times out in 3m59s"),
     ],
 )
 def test_the_next_step_of_a_silent_session_is_that_of_its_stall_detector(
