@@ -17,8 +17,8 @@ from lifefold.interpreters.cli.account import usage_json
 from lifefold.interpreters.cli.wording import age, as_typed, spent
 from lifefold.interpreters.desk import registry
 from lifefold.interpreters.desk.fleets import FleetSummary, summary
+from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
-from lifefold.interpreters.explain.words import OF_TASKS
 from lifefold.interpreters.processes.command import plain
 
 MOST_WAITING: Final = 5

@@ -11,8 +11,8 @@ from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.explain import status, task_status, words
+from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.explain.timers import Timer
-from lifefold.interpreters.explain.words import OF_TASKS
 
 
 def held_up(log: FleetLog) -> dict[str, str]:
