@@ -24,7 +24,7 @@ help: ## list the targets
 demo: .venv/.has-runtime ## run the demonstration
 	@$(BIN)/lifefold demo $(ARGS)
 
-test: .venv/.has-test ## run the tests but the slow ones of tests/slow.txt (about six minutes of processor time)
+test: .venv/.has-test ## run the tests but the slow ones of tests/slow.txt (four minutes on two idle processors)
 	$(PYTEST) -m '$(ALWAYS) and not slow' $(ARGS)
 
 test-all: .venv/.has-test ## run the tests, slow ones too

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from campaign_share import CampaignShare
-from slow_tests import LIST, NAMED_S, ROOT, SLOW_S, SlowTests, processor_s, unlisted
+from slow_tests import ALWAYS, LIST, NAMED_S, ROOT, SLOW_S, SlowTests, processor_s, unlisted
 
 pytest_plugins = ("pytester",)
 
@@ -38,7 +38,12 @@ def test_each_listed_function_or_its_class_is_in_its_file(file: str) -> None:
 def test_only_functions_over_the_limit_that_are_not_listed_are_named() -> None:
     """The slowest case of a function counts."""
     seconds = {"a.py::test_a[1]": 9.0, "a.py::test_b[1]": 0.1, "a.py::test_b[2]": NAMED_S + 1, "a.py::test_c": SLOW_S}
+    seconds["tests/torture/test_disk.py::test_b"] = 9.0
     assert unlisted(seconds, frozenset({"a.py::test_a"})) == [f"{NAMED_S + 1:.1f} s  a.py::test_b"]
+
+
+def test_the_short_forms_of_campaigns_of_disturbance_run_always() -> None:
+    assert [line for line in LINES if line.startswith(ALWAYS)] == []
 
 
 def test_a_run_marks_listed_functions_and_names_others_over_the_limit(pytester: pytest.Pytester) -> None:

@@ -1,8 +1,9 @@
 """Slow tests, by their processor time, and the tests that the list lacks.
 
-``tests/slow.txt`` lists each function with a case of more than ``SLOW_S``. Its cases have the marker ``slow``: ``make
-test`` leaves them out, ``make test-all`` and the continuous integration run them. A run names at its end each function
-with a case of more than ``NAMED_S`` that is not listed.
+``tests/slow.txt`` lists each function with a case of more than ``SLOW_S``, or of a duration of more than ``LONG_S``.
+Its cases have the marker ``slow``: ``make test`` leaves them out, ``make test-all`` and the continuous integration run
+them. A run names at its end each function with a case of more than ``NAMED_S`` that is not listed. The short forms of
+``make torture`` are not listed: they run always.
 
 Processor time is that of the test's process and of the processes that it has waited for. It depends little on what else
 the machine does.
@@ -18,11 +19,17 @@ import pytest
 SLOW_S: Final = 0.5
 """A test function with a case that takes longer, in seconds of processor time, is listed."""
 
+LONG_S: Final = 1.0
+"""A test function with a case of a longer duration on an idle machine is listed, in seconds. No run measures it."""
+
 NAMED_S: Final = 1.5
 """A case that takes longer and is not listed is named at the end of a run. The rest is for slower processors."""
 
 ROOT: Final = Path(__file__).parents[2]
 LIST: Final = ROOT / "tests" / "slow.txt"
+
+ALWAYS: Final = "tests/torture/"
+"""The folder of the functions that ``make test`` never leaves out."""
 
 _PROPERTY: Final = "processor_s"
 _began: Final = pytest.StashKey[float]()
@@ -43,7 +50,8 @@ def unlisted(seconds: Mapping[str, float], known: frozenset[str], limit_s: float
     most: dict[str, float] = {}
     for case, took in seconds.items():
         most[function_of(case)] = max(took, most.get(function_of(case), 0.0))
-    over = sorted((-took, name) for name, took in most.items() if took > limit_s and name not in known)
+    missing = {name: took for name, took in most.items() if name not in known and not name.startswith(ALWAYS)}
+    over = sorted((-took, name) for name, took in missing.items() if took > limit_s)
     return [f"{-took:.1f} s  {name}" for took, name in over]
 
 
