@@ -35,7 +35,7 @@ def of_task(state: str, *, retried: bool, attempts: int = 0) -> str:
     A task that is open after an attempt at it has begun before.
     """
     if retried:
-        return "failed, is retried"
+        return "to be retried"
     return "open again" if state == State.OPEN and attempts else OF_TASKS[state]
 
 

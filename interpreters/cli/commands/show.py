@@ -23,6 +23,7 @@ from lifefold.interpreters.desk.history import ClaimRecord, SessionRecord
 from lifefold.interpreters.desk.pages import AgentPage, TaskPage, agent_page, task_page
 from lifefold.interpreters.desk.seen import Seen, Sums
 from lifefold.interpreters.explain import why
+from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.explain.words import of_agent
 from lifefold.interpreters.fleet_runner.agent_looks import marked
 from lifefold.interpreters.processes.command import plain
@@ -112,7 +113,8 @@ def _claim(of: ClaimRecord, number: int, sessions: Sequence[SessionRecord], now_
     """Return a claim in a line: its attempt, when, by which agent, how it ended, and its sessions."""
     took = age((of.ended_ms or now_ms) - of.began_ms)
     what = " to verify or merge" if of.handed else ""
-    ended = f"{of.outcome}{f': {of.reason}' if of.reason else ''}" if of.ended_ms else "goes on"
+    word = OF_TASKS.get(of.outcome, of.outcome)
+    ended = f"{word}{f': {of.reason}' if of.reason else ''}" if of.ended_ms else "goes on"
     mine = [each for each in sessions if each.claim == of.number]
     counted = "".join(f"; session {each.number}: {each.outcome}" for each in mine)
     return f"{number}  {moment(of.began_ms)}  {of.agent}{what}, {took}: {' '.join(ended.split())}{counted}"
