@@ -32,11 +32,10 @@ def with_paths(arguments: Namespace) -> None:
     if hasattr(arguments, "fleet"):
         return  # the fleet's file says where the log of a run belongs
     for name in (*_ATTRIBUTES, *([_FIRST_OF_TWO] if isinstance(getattr(arguments, "log", None), list) else [])):
-        given = getattr(arguments, name, None)
-        if isinstance(given, list):
-            setattr(arguments, name, [_with_path(each) for each in given])
-        elif isinstance(given, str):
-            setattr(arguments, name, _with_path(given))
+        given: str | list[str] | None = getattr(arguments, name, None)
+        if given is not None:
+            paths = _with_path(given) if isinstance(given, str) else [_with_path(each) for each in given]
+            setattr(arguments, name, paths)
 
 
 def path_of(text: str, folder: Path | None = None, name: str = "") -> Path:

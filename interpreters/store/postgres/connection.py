@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import psycopg
 from psycopg import pq
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from lifefold.interpreters.store.address import Address, secrets_of
 from lifefold.interpreters.store.connection import Rows
@@ -81,7 +81,7 @@ class ServerConnection:
         self._watchdog: Watchdog | None = None
         with self._told():
             parameters = {**_parameters(address, timings, writes=writes), **secrets_of(address)}
-            self._session: Final[psycopg.Connection] = psycopg.connect(address.url, autocommit=True, **parameters)
+            self._session: Final = psycopg.connect(make_conninfo(address.url, **parameters), autocommit=True)
         self.process: Final = self._session.info.backend_pid  # which is gone when the session is closed
         """The process number of the session on the server."""
         try:
