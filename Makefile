@@ -4,10 +4,10 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all agents agents-all test-agents test-agents-all agents-demo campaigns campaigns-short torture soak simulate-engine mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
+.PHONY: help demo test test-all agents agents-all test-agents test-agents-all agents-demo test-cluster postgres campaigns campaigns-short torture soak simulate-engine mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
-ALWAYS := not campaign and not agents and not all_agents
+ALWAYS := not campaign and not agents and not all_agents and not cluster
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 BIN := .venv/bin
 TARGET := fleet
@@ -45,11 +45,14 @@ test-agents-all: .venv/.has-test ## as test-agents, with every recorded case
 agents-demo: .venv/.has-test ## run a fleet of three real agent programs through a limit, a permission and a crash of the runner
 	$(BIN)/python tools/recordings/demo.py $(ARGS)
 
+test-cluster: .venv/.has-test ## run the tests with a PostgreSQL server, its crashes and its partitions (half a minute; skipped without one)
+	$(PYTEST) -m cluster $(ARGS)
+
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
 	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)
 
-campaigns-short: .venv/.has-test ## run each fourth case of the long forms, as the continuous integration does
-	$(PYTEST) -m campaign --campaign-share 4 $(ARGS)
+campaigns-short: .venv/.has-test ## run each eighth case of the long forms, as the continuous integration does
+	$(PYTEST) -m campaign --campaign-share 8 $(ARGS)
 
 torture: .venv/.has-test ## lose power, break disks, kill processes, reuse pids, change inputs (ARGS='power --trials 50'; all takes hours)
 	$(BIN)/python tools/torture $(ARGS)
@@ -67,6 +70,10 @@ mutants: .venv/.has-test ## try every mutant of the lifecycles and of the fleet'
 
 xstate: ## install XState, for the test that loads the diagrams into it (needs node and npm; skipped without)
 	cd tests/interpreters/views/xstate && npm install --silent --no-package-lock --no-audit --no-fund
+
+postgres: ## install PostgreSQL's server for make test-cluster (needs apt and root; skipped without)
+	apt-get update -qq
+	apt-get install -y -qq --no-install-recommends postgresql >/dev/null
 
 spin: ## install SPIN, the checker's witness in the tests and its peer in the benchmarks (needs apt and root; skipped without)
 	apt-get update -qq

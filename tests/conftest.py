@@ -13,12 +13,13 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from campaign_share import OPTION, CampaignShare
-from recorded_runs import RecordedRuns
+from recorded_runs import Place, RecordedRuns
 from slow_tests import SlowTests, listed
 
 settings.register_profile("short", derandomize=True, deadline=None, max_examples=30, print_blob=True)
@@ -62,9 +63,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Trace nothing in a test that is not to be covered: in a worker, pytest-cov pauses one of two tracers only."""
+    """Trace nothing in a test that is not to be covered: in a worker, pytest-cov pauses one of two tracers only.
+
+    Slow tests are not traced, because a trace takes more time than the test. A slow test with the marker ``cover``
+    takes branches that no other test takes, and is traced.
+    """
+    marked = {mark.name for mark in item.iter_markers()}
     tracing = sys.gettrace()
-    if item.get_closest_marker("no_cover") is not None:
+    if "no_cover" in marked or ("slow" in marked and "cover" not in marked):
         sys.settrace(None)
     try:
         return (yield)
@@ -84,3 +90,9 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     report = yield
     report.sections = [(name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections]
     return report
+
+
+@pytest.fixture
+def recorded_place(tmp_path: Path) -> Place:
+    """Enter the temporary folder of a test that runs fleets without a sandbox: each run must be one of the model."""
+    return Place(tmp_path, "**/*.db")

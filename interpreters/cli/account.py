@@ -26,7 +26,7 @@ from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.spending import Spending, shared, spend
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import peek_log
 
 SESSION: Final = "session"
 """The entity of a worker whose fatal error stops the agent."""
@@ -213,7 +213,7 @@ _NOTES: Final = msgspec.json.Decoder(_Notes)
 
 async def account_of(log: Path) -> Account:
     """Return the account of a log; only workers and services are folded, because the account is about them."""
-    with SqliteStore.peek(log) as store:
+    with peek_log(log) as store:
         ledger = Ledger(system)
         loaded = await load(ledger, store)
         account = Account.restored(loaded)

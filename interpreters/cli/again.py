@@ -10,10 +10,11 @@ from lifefold.core.fleet.system.rerun import FinishedFleet, ended, is_over, left
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.server_logs import announce_next
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_runner import OtherFleetError
 from lifefold.interpreters.fleet_runner.log_owner import Before, before_of, must_be_in_its_repository
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 
 def again(fleet: Fleet, log: Path) -> tuple[Before, Path]:
@@ -35,10 +36,11 @@ def again(fleet: Fleet, log: Path) -> tuple[Before, Path]:
     if not remainder(fleet.plan, so_far).tasks:
         why = "every task is closed, is cancelled, or depends on a cancelled task"
         raise BadInput(f"--again: nothing of {fleet.source} is left to do: {why}")
+    announce_next(log, then)
     return Before(so_far, branch), then
 
 
-def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
+def _must_be_of(fleet: Fleet, store: LogStore) -> None:
     """Raise ``BadInput`` for the log of another fleet, or one with another repository."""
     owner = store.meta("fleet")
     if owner != fleet.name:
@@ -52,7 +54,7 @@ def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
         raise BadInput(f"--again: {error}") from error
 
 
-def _finished_board(store: SqliteStore) -> Aggregate:
+def _finished_board(store: LogStore) -> Aggregate:
     """Return the board of a finished fleet. Raises ``BadInput`` for a fleet that is not over."""
     aggregates = logs.fold(store).aggregates
     is_written = store.is_written()

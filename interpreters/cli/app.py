@@ -21,7 +21,7 @@ from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 
-from lifefold.interpreters.cli.errors import FOR_ANOTHER, Ambiguous, BadInput, denied
+from lifefold.interpreters.cli.errors import FOR_ANOTHER, Ambiguous, BadInput, denied, without_passwords
 from lifefold.interpreters.cli.grammar import parser
 from lifefold.interpreters.cli.joining import as_options
 
@@ -46,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     module, _, function = arguments.command.partition(":")
     try:
         with _answered(arguments):
+            _with_paths(arguments)
             _must_be_permitted(arguments)
             code = int(getattr(import_module(f"{_COMMANDS}.{module}"), function)(arguments) or 0)
         sys.stdout.flush()
@@ -63,6 +64,15 @@ def _answered(arguments: Namespace) -> AbstractContextManager[None]:
     from lifefold.interpreters.cli.answers import delivered  # noqa: PLC0415 - slow, and seldom needed
 
     return delivered(arguments.answers, arguments.key, in_json=arguments.json)
+
+
+def _with_paths(arguments: Namespace) -> None:
+    """Replace addresses of logs on servers by paths."""
+    named = [each for value in vars(arguments).values() for each in (value if isinstance(value, list) else [value])]
+    if any(isinstance(each, str) and each.startswith(("postgresql://", "postgres://")) for each in named):
+        from lifefold.interpreters.cli.server_logs import with_paths  # noqa: PLC0415 - slow, and seldom needed
+
+        with_paths(arguments)
 
 
 def _must_be_permitted(arguments: Namespace) -> None:
@@ -87,7 +97,15 @@ def _failed(error: Exception, typed: Sequence[str]) -> int:
     import sqlite3  # noqa: PLC0415 - slow to import, and only an error needs it
 
     from lifefold.interpreters.engine import LogMismatchError  # noqa: PLC0415 - as above
-    from lifefold.interpreters.store import Busy, Full, NotAStore, StoreError, Unreliable, Unwritable  # noqa: PLC0415 - as above
+    from lifefold.interpreters.store import (  # noqa: PLC0415 - as above
+        Busy,
+        Full,
+        NotAStore,
+        StoreError,
+        Unreachable,
+        Unreliable,
+        Unwritable,
+    )
 
     if isinstance(error, BadInput | NotAStore | LogMismatchError):
         again = f":  {_this_command()} {shlex.join(typed)} {error.option}" if isinstance(error, Ambiguous) else ""
@@ -101,7 +119,7 @@ def _failed(error: Exception, typed: Sequence[str]) -> int:
         return _complain(denied(error), 2)
     if isinstance(error, StoreError | sqlite3.Error):
         then = "\nlifefold status and lifefold log show the state of the fleet; then try again"
-        return _complain(f"{error}{'' if isinstance(error, Unreliable) else then}", 3)
+        return _complain(f"{error}{'' if isinstance(error, Unreliable | Unreachable) else then}", 3)
     if isinstance(error, OSError):
         _give_up_output()
         return 0 if isinstance(error, BrokenPipeError) else _complain(error, 3)
@@ -117,7 +135,7 @@ def _this_command() -> str:
 def _complain(what: object, code: int) -> int:
     from lifefold.interpreters.cli.wording import as_typed  # noqa: PLC0415 - slow to import, and only an error needs it
 
-    print(f"lifefold: {as_typed(str(what))}", file=sys.stderr)
+    print(f"lifefold: {without_passwords(as_typed(str(what)))}", file=sys.stderr)
     return code
 
 

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 import anyio
 
-from lifefold.interpreters.store import Busy, SqliteStore, StoreError
+from lifefold.interpreters.store import Busy, StoreError, peek_log
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ def wait_until_readable(log: Path) -> None:
     wait = _Wait()
     while log.exists():
         try:
-            SqliteStore.peek(log).close()
+            peek_log(log).close()
         except Busy as busy:
             wait.tell(busy)
             sleep(PAUSE_S)

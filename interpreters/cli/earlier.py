@@ -7,10 +7,10 @@ from lifefold.core.fleet.system import board
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName
-from lifefold.interpreters.store import SqliteStore, StoreError
+from lifefold.interpreters.store import LogStore, StoreError, peek_log
 
 
-def found_earlier(store: SqliteStore, unknown: UnknownName) -> BadInput:
+def found_earlier(store: LogStore, unknown: UnknownName) -> BadInput:
     """Return the error about an unknown name; for a task of an earlier log, with its state there and the command."""
     for log in logs.earlier_logs(store.path):
         state = _state_in(log, unknown.name) if unknown.what.endswith("task") else ""
@@ -24,7 +24,7 @@ def found_earlier(store: SqliteStore, unknown: UnknownName) -> BadInput:
 def _state_in(log: Path, task: str) -> str:
     """Return the state of a task in a log; empty if the log does not have it, or cannot be read."""
     try:
-        with SqliteStore.peek(log) as store:
+        with peek_log(log) as store:
             of = logs.fold(store).aggregates.get(board.NAME)
     except (BadInput, StoreError, OSError):
         return ""

@@ -22,3 +22,12 @@ FOR_ANOTHER: Final = "give the command as the owner of the file, or change its p
 def denied(error: PermissionError) -> str:
     """Return the message for a file without permission, with the advice."""
     return f"{error.filename}: {(error.strerror or 'permission denied').lower()}; {FOR_ANOTHER}"
+
+
+def without_passwords(message: str) -> str:
+    """Return a message without the passwords of addresses; the words that were typed may be in it."""
+    if "://" not in message:
+        return message
+    from lifefold.interpreters.store.address import hidden  # noqa: PLC0415 - slow to import, and seldom needed
+
+    return hidden(message)

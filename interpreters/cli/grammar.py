@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+from lifefold.interpreters.cli.errors import without_passwords
 from lifefold.interpreters.cli.grammar_of_cluster import add_cluster
 from lifefold.interpreters.cli.grammar_of_desk import add_reading
 from lifefold.interpreters.cli.grammar_of_examples import illustrate
@@ -31,6 +32,7 @@ from lifefold.interpreters.cli.grammar_parts import (
     log_option,
     natural,
     rest_option,
+    task_name,
 )
 
 
@@ -40,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the usage and the error, and exit with status 2."""
         is_missing = message.endswith("required: FLEET.toml")
-        super().error(f"{message}; {_fleet_files()}" if is_missing else message)
+        super().error(f"{message}; {_fleet_files()}" if is_missing else without_passwords(message))
 
     def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride] - the base class has overloads
         self, args: Any = None, namespace: Any = None
@@ -112,7 +114,7 @@ def _add_running(commands: Commands) -> None:
         "--accept", action="store_true", help="accept the changes of the fleet file since the plan in force"
     )
     rest_option(run)
-    log_option(run, "the log (default: the latest .lifefold/NAME.db beside the fleet file)")
+    log_option(run, "the log, a path or postgresql://... (default: the latest .lifefold/NAME.db beside the fleet file)")
     live_option(run)
 
     plan = add_command(
@@ -121,7 +123,9 @@ def _add_running(commands: Commands) -> None:
     plan.add_argument("fleet", metavar="FLEET.toml", help="the fleet file")
     plan.add_argument("--accept", action="store_true", help="accept the difference; a runner at work follows it")
     rest_option(plan)
-    log_option(plan, "the log (default: the latest .lifefold/NAME.db beside the fleet file)")
+    log_option(
+        plan, "the log, a path or postgresql://... (default: the latest .lifefold/NAME.db beside the fleet file)"
+    )
 
 
 def _add_beginning(commands: Commands) -> None:
@@ -207,7 +211,7 @@ def _add_asking(commands: Commands) -> None:
     why = add_command(
         commands, "why", "explaining:why", "explain the state of a task or a service, and what moves it on"
     )
-    why.add_argument("task", metavar="TASK", help="the task's id, or the name of a service")
+    why.add_argument("task", metavar="TASK", type=task_name, help="the task's id, or the name of a service")
     log_option(why)
     at_option(why)
     why.add_argument("--json", action="store_true", help="print JSON")

@@ -4,6 +4,29 @@ from lifefold.interpreters.cli.grammar_of_recorder import logs_argument
 from lifefold.interpreters.cli.grammar_parts import Commands, add_command, add_examples, at_option
 
 
+def add_copying(commands: Commands) -> None:
+    """Add ``copy`` and ``move``."""
+    log = "the log: a path, or postgresql://USER@HOST:PORT/DATABASE?log=NAME"
+    copy = add_command(commands, "copy", "copying:copy", "copy a log between a file and a server; the copy is verified")
+    copy.add_argument("origin", metavar="LOG", help=log)
+    copy.add_argument("target", metavar="TO", help="the path or the address of the copy")
+    add_examples(
+        copy,
+        ("copy .lifefold/fleet.db /backup/fleet.db", "into another file"),
+        ("copy 'postgresql://me@db/agents?log=fleet' fleet.db", "a log of a server, to look at without it"),
+    )
+    move = add_command(
+        commands, "move", "copying:move", "move the log of a fleet to a server, or back into a file; its path stays"
+    )
+    move.add_argument("origin", metavar="LOG", nargs="?", help=f"{log} (default: the one in .lifefold/)")
+    move.add_argument("--to", metavar="ADDRESS|file", required=True, help="the address on the server, or the word file")
+    add_examples(
+        move,
+        ("move --to 'postgresql://me@db/agents?log=fleet'", "the log of the fleet of this folder"),
+        ("move --to file", "and back"),
+    )
+
+
 def add_exports(commands: Commands) -> None:
     """Add ``export`` and ``import``."""
     export = add_command(
@@ -27,6 +50,7 @@ def add_exports(commands: Commands) -> None:
         ("export itf --to fleet.itf.json --at 200", "the states until entry 200"),
         ("export otel door:system door.db", "a system of your own"),
     )
+    add_copying(commands)
     imported = add_command(
         commands, "import", "importing:import_", "write a Python module to complete from a machine of another program"
     )

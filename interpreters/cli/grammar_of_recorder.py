@@ -21,7 +21,10 @@ def add_recorder(commands: Commands) -> None:
 
 def logs_argument(command: argparse.ArgumentParser) -> None:
     """Add ``[MODULE:SYSTEM] LOG``."""
-    about = "the log (default: the one in .lifefold/); before it, the system of a log that is no fleet's"
+    about = (
+        "the log, a path or postgresql://... (default: the one in .lifefold/);"
+        " before it, the system of a log that is no fleet's"
+    )
     command.add_argument("log", metavar="[MODULE:SYSTEM] LOG", nargs="*", help=about)
     log_option(command)
 

@@ -36,6 +36,11 @@ def hours(text: str) -> float:
     return float(text)
 
 
+def task_name(text: str) -> str:
+    """Return the name of a task, also of one that is written as where an agent can have the name: ``task:NAME``."""
+    return text.removeprefix("task:")
+
+
 def add_command(commands: Commands, name: str, command: str, about: str) -> argparse.ArgumentParser:
     """Add a command, which the function ``command`` of a module of ``commands`` answers."""
     added = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
@@ -54,7 +59,10 @@ def reason_option(command: argparse.ArgumentParser, flag: str = "--reason", abou
     command.add_argument(flag, metavar="TEXT", default="", help=about)
 
 
-def log_option(command: argparse.ArgumentParser, about: str = "the log (default: the one in .lifefold/)") -> None:
+def log_option(
+    command: argparse.ArgumentParser,
+    about: str = "the log, a path or postgresql://... (default: the one in .lifefold/)",
+) -> None:
     """Add ``--db``."""
     command.add_argument("--db", metavar="PATH", help=about)
 

@@ -55,6 +55,7 @@ _OF_OPERATORS: Final = frozenset(
         "browsing",
         "cleaning",
         "clustering",
+        "copying",
         "deciding",
         "editing",
         "releasing",

@@ -18,9 +18,10 @@ from lifefold.interpreters.cli.positions import position
 from lifefold.interpreters.cli.wording import as_typed, moment
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.engine.snapshots import Loaded, load
-from lifefold.interpreters.store import Busy, Entry, NotAStore, SqliteStore, StoreError
+from lifefold.interpreters.store import Busy, Entry, LogStore, NotAStore, StoreError, peek_log
+from lifefold.interpreters.store.address import is_address
 from lifefold.interpreters.store.identity import must_be_a_path
-from lifefold.interpreters.store.past import PastStore
+from lifefold.interpreters.store.past import log_at
 
 FOLDER: Final = ".lifefold"
 
@@ -95,8 +96,21 @@ def _written_ns(log: Path) -> int:
     return max(each.stat().st_mtime_ns for each in files if each.exists())
 
 
+def log_of(fleet_file: Path, name: str, db: str | None) -> Path:
+    """Return the log of a fleet: the one that is named, or the default one. Raises ``BadInput``, ``StoreError``."""
+    if db is not None and is_address(db):
+        from lifefold.interpreters.cli.server_logs import path_of  # noqa: PLC0415 - seldom needed
+
+        return path_of(db, fleet_file.absolute().parent, name)
+    return named(db) if db else default_log(fleet_file, name)
+
+
 def named(db: str) -> Path:
-    """Return the path of a named log. Raises ``BadInput`` for a path that cannot be a log."""
+    """Return the path of a named log. Raises ``BadInput`` for a path that cannot be a log, ``StoreError``."""
+    if is_address(db):
+        from lifefold.interpreters.cli.server_logs import path_of  # noqa: PLC0415 - seldom needed
+
+        return path_of(db)
     path = Path(db)
     try:
         must_be_a_path(path)
@@ -128,12 +142,12 @@ LOG: Final = "\0"
 """The place of the option for the log, in commands of messages."""
 
 
-def typed(message: str, store: SqliteStore) -> str:
+def typed(message: str, store: LogStore) -> str:
     """Return a message with its commands as they are typed here: the program, the fleet file, and the log if needed."""
     return as_typed(message).replace(LOG, option(store.path)).replace(FLEET_FILE, _fleet_file(store))
 
 
-def _fleet_file(store: SqliteStore) -> str:
+def _fleet_file(store: LogStore) -> str:
     """Return the fleet file of a log as in a command, with the log unless it is the default one."""
     source = store.meta("source")
     if not source or not Path(source).is_file():
@@ -142,25 +156,25 @@ def _fleet_file(store: SqliteStore) -> str:
     return shlex.quote(source) + ("" if is_usual else f" --db {shlex.quote(str(store.path))}")
 
 
-def peek(db: str | None, at: str | None = None) -> SqliteStore:
+def peek(db: str | None, at: str | None = None) -> LogStore:
     """Open a log for reading, as it was ``at`` a position if one is named. Raises ``BadInput``."""
     path = find_log(db)
     try:
         if at is None:
-            return SqliteStore.peek(path)
-        with SqliteStore.peek(path) as store:
+            return peek_log(path)
+        with peek_log(path) as store:
             seq = position(store, at, time.time_ns() // 1_000_000)
-        return PastStore.at(path, seq)
+        return log_at(path, seq)
     except NotAStore as error:
         raise BadInput(str(error)) from error
 
 
-def now_ms(store: SqliteStore) -> int:
+def now_ms(store: LogStore) -> int:
     """Return the time of a log that is read, in Unix milliseconds: the time of its last entry for the past."""
     return time.time_ns() // 1_000_000 if store.past is None else store.past[1]
 
 
-def then(store: SqliteStore) -> str:
+def then(store: LogStore) -> str:
     """Return in words of which moment a log is; empty for a log as it is now."""
     if store.past is None:
         return ""
@@ -168,7 +182,7 @@ def then(store: SqliteStore) -> str:
     return f"as it was after entry {seq}, {moment(at_ms)}"
 
 
-def fold(store: SqliteStore) -> Ledger:
+def fold(store: LogStore) -> Ledger:
     """Fold a log. Raises ``BadInput`` if the log does not fit this program."""
     ledger = Ledger(system)
     for _ in _further(_loaded(store, ledger), ledger):
@@ -176,7 +190,7 @@ def fold(store: SqliteStore) -> Ledger:
     return ledger
 
 
-def fold_with_account(store: SqliteStore) -> tuple[Ledger, Account]:
+def fold_with_account(store: LogStore) -> tuple[Ledger, Account]:
     """Fold a log, and its account. Raises ``BadInput`` as ``fold`` does."""
     ledger, account, further = begun(store)
     for decision in further:
@@ -184,7 +198,7 @@ def fold_with_account(store: SqliteStore) -> tuple[Ledger, Account]:
     return ledger, account
 
 
-def begun(store: SqliteStore) -> tuple[Ledger, Account, Iterator[Decision]]:
+def begun(store: LogStore) -> tuple[Ledger, Account, Iterator[Decision]]:
     """Return the fold of the newest snapshot of a log, its account, and the decisions that are still to be folded.
 
     Without a snapshot that has an account these are all. Raises ``BadInput`` as ``fold`` does.
@@ -198,7 +212,7 @@ def begun(store: SqliteStore) -> tuple[Ledger, Account, Iterator[Decision]]:
     return ledger, Account(), decisions(store, ledger)
 
 
-def _loaded(store: SqliteStore, ledger: Ledger) -> Loaded:
+def _loaded(store: LogStore, ledger: Ledger) -> Loaded:
     """Give a ledger the newest snapshot of a log. Raises ``BadInput`` as ``fold`` does."""
     try:
         return anyio.run(load, ledger, store)
@@ -222,7 +236,7 @@ def _further(loaded: Loaded, ledger: Ledger) -> Iterator[Decision]:
         raise BadInput(str(error)) from error
 
 
-def decisions_as_they_come(store: SqliteStore, ledger: Ledger, is_over: Callable[[Ledger], bool]) -> Iterator[Decision]:
+def decisions_as_they_come(store: LogStore, ledger: Ledger, is_over: Callable[[Ledger], bool]) -> Iterator[Decision]:
     """Fold the log into a ledger, and follow new entries until it ``is_over``. Raises ``BadInput`` as ``fold`` does."""
     while True:
         yield from decisions(store, ledger)
@@ -231,7 +245,7 @@ def decisions_as_they_come(store: SqliteStore, ledger: Ledger, is_over: Callable
         time.sleep(LOOK_S)
 
 
-def decisions(store: SqliteStore, ledger: Ledger) -> Iterator[Decision]:
+def decisions(store: LogStore, ledger: Ledger) -> Iterator[Decision]:
     """Fold the further entries of a log into a ledger, one by one. Raises ``BadInput`` as ``fold`` does."""
     try:
         entries = anyio.run(store.read_on, ledger.entries)

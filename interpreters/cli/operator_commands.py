@@ -29,7 +29,7 @@ from lifefold.interpreters.engine import ACCEPTED, REFUSED, CommandQueue
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import look
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 ANSWER_TIMEOUT_S: Final = 30.0
 """How long a command waits for its answer. Without one it stays in the log."""
@@ -99,7 +99,7 @@ def _say(db: str | None, judge: Judge, hint: str) -> int:
     return 0
 
 
-def _given(store: SqliteStore, judge: Judge) -> Iterator[Answer]:
+def _given(store: LogStore, judge: Judge) -> Iterator[Answer]:
     """Give a command, and yield the answer for each name."""
     judged = list(_judged(store, judge))
     answers = anyio.run(partial(_tell, store, [each for each in judged if isinstance(each, Said)]))
@@ -114,7 +114,7 @@ def _given(store: SqliteStore, judge: Judge) -> Iterator[Answer]:
         yield answer(each.name, answered, logs.typed(words, store))
 
 
-def _judged(store: SqliteStore, judge: Judge) -> Iterable[Said | Refused]:
+def _judged(store: LogStore, judge: Judge) -> Iterable[Said | Refused]:
     """Judge a command. Raises ``BadInput`` for a log that another log continues, and says where an unknown task is."""
     aggregates, then = _fleet(store), logs.next_log(store.path)
     if then.exists() and is_over(aggregates):
@@ -133,7 +133,7 @@ def present(db: str | None) -> Mapping[str, Aggregate]:
         return _fleet(store)
 
 
-def _fleet(store: SqliteStore) -> Mapping[str, Aggregate]:
+def _fleet(store: LogStore) -> Mapping[str, Aggregate]:
     aggregates = logs.fold(store).aggregates
     if board.NAME not in aggregates:
         begin = logs.typed(f"begin with lifefold run {logs.FLEET_FILE}", store)
@@ -163,7 +163,7 @@ def login() -> str:
         return str(number)
 
 
-async def _tell(store: SqliteStore, said: Sequence[Said]) -> dict[str, str]:
+async def _tell(store: LogStore, said: Sequence[Said]) -> dict[str, str]:
     """Give commands to the fleet, and return the answers by name."""
     now_ms, actor = time.time_ns() // 1_000_000, inside.actor() or f"operator:{login()}"
     key = DELIVERY.get().key

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 from lifefold.interpreters.units import parse_duration_ms
 
 TIME_FORM: Final = "a time, as 2026-11-20T09:30 (local, unless it says its zone)"
@@ -29,7 +29,7 @@ def moment_ms(option: str, text: str, now_ms: int, form: str) -> int:
         raise BadInput(f"{option}: found {text!r}; accepted: {form}") from error
 
 
-def position(store: SqliteStore, text: str, now_ms: int) -> int:
+def position(store: LogStore, text: str, now_ms: int) -> int:
     """Return the position in a log that ``--at`` names. Raises ``BadInput``."""
     newest = store.position_at(_EVER_MS)
     if not newest:

@@ -12,7 +12,7 @@ from lifefold.core.kernel import System
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.positions import position
-from lifefold.interpreters.store import Entry, NotAStore, SqliteStore
+from lifefold.interpreters.store import Entry, LogStore, NotAStore, peek_log
 
 if TYPE_CHECKING:
     from lifefold.interpreters.targets.target import Target
@@ -68,15 +68,15 @@ def log_target(name: str) -> "Target":
         raise BadInput(str(error)) from error
 
 
-def opened(of: OneLog) -> SqliteStore:
+def opened(of: OneLog) -> LogStore:
     """Open a log for reading. Raises ``BadInput``."""
     try:
-        return SqliteStore.peek(of.path)
+        return peek_log(of.path)
     except NotAStore as error:
         raise BadInput(str(error)) from error
 
 
-def entries_of(store: SqliteStore, of: OneLog) -> Sequence[Entry]:
+def entries_of(store: LogStore, of: OneLog) -> Sequence[Entry]:
     """Return all entries of a log. Raises ``BadInput`` if another system wrote it, or if it is damaged."""
     try:
         entries = anyio.run(store.read)
@@ -97,7 +97,7 @@ def must_be_of(of: OneLog, entries: Sequence[Entry]) -> None:
         raise BadInput(f"{of.path} is no log of {of.target.name}: it has {streams[0]!r}, and not {', '.join(kinds)}")
 
 
-def position_of(store: SqliteStore, arguments: Namespace) -> int:
+def position_of(store: LogStore, arguments: Namespace) -> int:
     """Return the position that ``--at`` names, the newest one without. Raises ``BadInput``."""
     newest = store.position_at(_EVER_MS)
     if not newest:

@@ -14,7 +14,7 @@ from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.notices import Notice
 from lifefold.interpreters.fleet_runner.process_evidence import look
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 
 class Watched(Protocol):
@@ -109,7 +109,7 @@ class OfRunner:
 class Followed:
     """The fleet of a log that another process writes; ``look`` reads on."""
 
-    def __init__(self, store: SqliteStore, ledger: Ledger | None = None) -> None:
+    def __init__(self, store: LogStore, ledger: Ledger | None = None) -> None:
         """Begin before the first entry, or with what is folded already."""
         self.leaving: Final = 0
         self.store: Final = store

@@ -25,7 +25,7 @@ from msgspec.structs import replace as replace_struct
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 from lifefold.interpreters.worktrees.claim_commit import CLAIM, Claim
 from lifefold.interpreters.worktrees.errors import GitError, WorkplaceError
 from lifefold.interpreters.worktrees.excludes import RULES
@@ -81,7 +81,7 @@ class NoChangesError(Exception):
 class Repository:
     """The repository of a fleet's log, for questions about the work at its tasks."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: LogStore) -> None:
         """Read its place from the log. Raises ``NoChangesError`` if the fleet has none."""
         home = store.meta("git_directory")
         self._folders: Final = FleetFolder(store.path).worktrees

@@ -10,7 +10,7 @@ from lifefold.interpreters.desk.changes import Changes, Repository, Then
 from lifefold.interpreters.desk.session_output import secrets_of_log
 from lifefold.interpreters.desk.verifications import Verification, begun_by, verifications
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ async def compared(repository: Repository, task: FleetTask, of: Attempts = PRESE
 
 
 async def patch(
-    store: SqliteStore, task: FleetTask, options: Sequence[str] = (), of: Attempts = PRESENT
+    store: LogStore, task: FleetTask, options: Sequence[str] = (), of: Attempts = PRESENT
 ) -> tuple[Changes, bytes]:
     """Return what is compared for a task, and the difference as bytes. Raises ``NoChangesError``."""
     repository = Repository(store)
@@ -61,14 +61,14 @@ async def patch(
     return changes, await repository.diff(changes, *options)
 
 
-async def verified(store: SqliteStore, task: FleetTask, changes: Changes) -> tuple[Verification, ...]:
+async def verified(store: LogStore, task: FleetTask, changes: Changes) -> tuple[Verification, ...]:
     """Return the verification of the compared work, as far as it had come at the moment of the log."""
     found = await verifications(FleetFolder(store.path), task.id, changes.claim, secrets_of_log(store))
     return found if store.past is None else begun_by(found, store.past[1])
 
 
 async def difference(
-    store: SqliteStore,
+    store: LogStore,
     task: FleetTask,
     options: Sequence[str] = (),
     of: Attempts = PRESENT,

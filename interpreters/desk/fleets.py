@@ -15,7 +15,7 @@ from lifefold.interpreters.desk.registry import Noted
 from lifefold.interpreters.engine import Ledger, LogMismatchError
 from lifefold.interpreters.explain import pending, task_status
 from lifefold.interpreters.explain.spending import Spending, spend
-from lifefold.interpreters.store import SqliteStore, StoreError
+from lifefold.interpreters.store import StoreError, peek_log
 
 
 class FleetSummary(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ WaitingOf = Callable[[Mapping[str, Aggregate]], tuple[pending.Waiting, ...]]
 async def summary(noted: Noted, waiting: WaitingOf = pending.waiting) -> FleetSummary:
     """Return a noted fleet in short; the log is read as a whole, and ``waiting`` finds what waits in its state."""
     try:
-        with SqliteStore.peek(Path(noted.log)) as store:
+        with peek_log(Path(noted.log)) as store:
             runs = noted.is_alive and store.is_written()
             ledger, spending = Ledger(system), Spending()
             for decision in ledger.fold(await store.read()):

@@ -11,13 +11,13 @@ from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain import why
 from lifefold.interpreters.explain.spending import Spending, spend
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 
 class Seen:
     """What is folded of a log for a page about one task or agent; the decisions of the log are observed in order."""
 
-    def __init__(self, store: SqliteStore, name: str = "") -> None:
+    def __init__(self, store: LogStore, name: str = "") -> None:
         """Begin before the first entry; the history of the task ``name`` is told."""
         self.store: Final = store
         self.is_now: Final = store.past is None

@@ -19,7 +19,7 @@ from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start, s
 from lifefold.interpreters.fleet_runner.variables import secrets_of
 from lifefold.interpreters.processes import SessionError, SessionExit, is_alive, read_exit, read_order, read_start
 from lifefold.interpreters.processes.growing_output import GrowingOutput
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 _MINUTE_S: Final = 60
 
@@ -98,7 +98,7 @@ class SessionOutput:
         return msgspec.structs.replace(line, text=self._secrets.hidden(line.text))
 
 
-def secrets_of_log(store: SqliteStore) -> Secrets:
+def secrets_of_log(store: LogStore) -> Secrets:
     """Return the secrets of the fleet file of a log, and of this process; only the latter if the file is unreadable."""
     try:
         return secrets_of(load(Path(store.meta("source") or ""), watch=True), os.environ)

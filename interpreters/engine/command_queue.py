@@ -20,7 +20,7 @@ from lifefold.interpreters.engine.log_writer import Accepted, LogWriter
 from lifefold.interpreters.engine.seam import Undone, must_suit
 from lifefold.interpreters.engine.snapshots import load
 from lifefold.interpreters.rules import rules_version
-from lifefold.interpreters.store import Busy, Locked, SqliteStore
+from lifefold.interpreters.store import Busy, Locked, LogStore, open_log
 
 PAUSE_S: Final = 0.05
 """The pause between two queries for answers."""
@@ -32,7 +32,7 @@ Unattended: TypeAlias = Callable[[Aggregate | None, Event], Event]
 class CommandQueue:
     """Gives operator commands to one system through its log."""
 
-    def __init__(self, store: SqliteStore, system: System, unattended: Unattended, accepted: Accepted) -> None:
+    def __init__(self, store: LogStore, system: System, unattended: Unattended, accepted: Accepted) -> None:
         """Use a log that is open for reading.
 
         Without a runner, ``unattended`` adapts the commands, and ``accepted`` answers the accepted ones.
@@ -68,7 +68,7 @@ class CommandQueue:
             ledger = Ledger(self._system, rules=rules)
             must_suit(ledger, await self._folded(ledger, self._store))
 
-    async def _folded(self, ledger: Ledger, store: SqliteStore) -> Undone:
+    async def _folded(self, ledger: Ledger, store: LogStore) -> Undone:
         """Fold a log into a ledger, and return what the log owes."""
         undone, loaded = Undone(await store.performed()), await load(ledger, store)
         undone.untold.update(((sender, tell.aggregate, tell.ordinal), tell) for sender, tell in loaded.untold)
@@ -79,7 +79,7 @@ class CommandQueue:
     async def _decide(self, log: Path) -> None:
         """Decide on all stored commands as the writer; do nothing if another process is, or the log is busy."""
         try:
-            with SqliteStore.open(log, patient=False) as store:
+            with open_log(log, patient=False) as store:
                 ledger = Ledger(self._system, rules=rules_version(self._system))
                 must_suit(ledger, await self._folded(ledger, store))
                 writer = LogWriter(ledger, store, WallClock(), accepted=self._accepted)

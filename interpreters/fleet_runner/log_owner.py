@@ -12,7 +12,7 @@ import msgspec
 from lifefold.core.fleet.board.claim_token import KEY_CHARS
 from lifefold.core.fleet.system.rerun import FinishedFleet, remainder
 from lifefold.interpreters.fleet_file import Fleet, describe_difference
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 from lifefold.interpreters.worktrees.errors import TakenOverError
 from lifefold.interpreters.worktrees.origin import Origin, is_origin, origin_of
 from lifefold.interpreters.worktrees.workplace import Workplace
@@ -52,25 +52,25 @@ async def written_of(fleet: Fleet, workplace: Workplace, before: Before) -> dict
     return {**meta, "run": secrets.token_hex(8), CLAIM_KEY: secrets.token_hex(KEY_CHARS // 2)}
 
 
-def before_of(store: SqliteStore) -> Before:
+def before_of(store: LogStore) -> Before:
     """Return the runs before the run of this log."""
     return store.meta_as("before", Before) or NONE_BEFORE
 
 
-async def must_belong(fleet: Fleet, store: SqliteStore) -> None:
+async def must_belong(fleet: Fleet, store: LogStore) -> None:
     """Raise ``OtherFleetError`` unless this fleet may continue the log in this repository."""
     _must_be_of(fleet, store)
     await must_be_in_its_repository(fleet, store)
 
 
-def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
+def _must_be_of(fleet: Fleet, store: LogStore) -> None:
     owner = store.meta("fleet")
     if owner != fleet.name:
         message = f"{store.path}: is the log of the fleet {owner!r}, not of {fleet.name!r}; use another --db"
         raise OtherFleetError(message)
 
 
-def must_mean(fleet: Fleet, store: SqliteStore, meaning: str) -> None:
+def must_mean(fleet: Fleet, store: LogStore, meaning: str) -> None:
     """Raise ``OtherFleetError`` unless the fleet file has the plan in force in its log."""
     if json.loads(meaning) != json.loads(fleet.meaning):
         changes = "; ".join(describe_difference(meaning, fleet.meaning))
@@ -95,7 +95,7 @@ def onward(error: TakenOverError, fleet: Fleet, log: Path) -> TakenOverError:
     return TakenOverError(error.what, error.where, f"\n{there}{anew}", error.log)
 
 
-async def must_be_in_its_repository(fleet: Fleet, store: SqliteStore) -> None:
+async def must_be_in_its_repository(fleet: Fleet, store: LogStore) -> None:
     """Raise ``OtherFleetError`` unless this is the repository in which the log began."""
     directory, first_commit = store.meta("git_directory"), store.meta("first_commit")
     if fleet.repository is None or directory is None or first_commit is None:

@@ -20,7 +20,7 @@ from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.fleet_file import Agent, Fleet, Service, describe_difference, former_text, in_force
 from lifefold.interpreters.fleet_file.budget import KEYS
 from lifefold.interpreters.fleet_runner.log_owner import CLAIM_KEY, before_of
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 T = TypeVar("T", Agent, Service)
 
@@ -52,7 +52,7 @@ class Proposed(msgspec.Struct, frozen=True):
         return bool(self.obstacles) and all(each.instead == plan_obstacles.REST for each in self.obstacles)
 
 
-def proposed(fleet: Fleet, store: SqliteStore, of: Aggregate, *, partial: bool = False) -> Proposed | None:
+def proposed(fleet: Fleet, store: LogStore, of: Aggregate, *, partial: bool = False) -> Proposed | None:
     """Return how a fleet file differs from the plan in force in its log; None without a difference.
 
     ``partial``: the operator accepts that tasks which are over stay as they are. Raises ``ValueError`` for a log

@@ -14,7 +14,7 @@ from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate, EntityQuarantined, Reaction, Refusal
 from lifefold.interpreters.engine import Ledger, Observer
 from lifefold.interpreters.fleet_runner.notices import About, Notices
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 
 class Quarantine(msgspec.Struct, frozen=True):
@@ -42,14 +42,14 @@ def quarantined(aggregates: Mapping[str, Aggregate]) -> Iterator[Quarantine]:
             yield Quarantine(name_of(name, entity), name, entity, 0, reason)
 
 
-def found(store: SqliteStore, ledger: Ledger) -> tuple[Quarantine, ...]:
+def found(store: LogStore, ledger: Ledger) -> tuple[Quarantine, ...]:
     """Return the quarantined entities, with times from the log."""
     here = tuple(quarantined(ledger.aggregates))
     since = {name: _since(store, ledger, name) for name in {each.aggregate for each in here}}
     return tuple(msgspec.structs.replace(each, since_ms=since[each.aggregate].get(each.entity, 0)) for each in here)
 
 
-def _since(store: SqliteStore, ledger: Ledger, aggregate: str) -> dict[str, int]:
+def _since(store: LogStore, ledger: Ledger, aggregate: str) -> dict[str, int]:
     """Return the time of the last quarantine of each entity of an aggregate."""
     entries = anyio.run(store.read, aggregate)
     decoded = ((ledger.codec.decode(aggregate, entry.envelope, is_past=True), entry.at_ms) for entry in entries)

@@ -48,7 +48,7 @@ from lifefold.interpreters.fleet_runner.refused_events import RefusedEvents
 from lifefold.interpreters.fleet_runner.resumption import continuing
 from lifefold.interpreters.fleet_runner.verdict import Verdict, verdict_of
 from lifefold.interpreters.processes.private import make_private
-from lifefold.interpreters.store import Displaced, SqliteStore
+from lifefold.interpreters.store import Displaced, LogStore, create_log, open_log
 from lifefold.interpreters.worktrees.errors import TakenOverError, WorkplaceError
 from lifefold.interpreters.worktrees.left_at_pipes import end_left_at_pipes
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
@@ -69,7 +69,7 @@ class Runner:
     """Runs one fleet on one log. Make one with ``open``, and ``close`` it at the end."""
 
     def __init__(
-        self, store: SqliteStore, handlers: Handlers, interpreter: Interpreter, clock: Clock, rules: System
+        self, store: LogStore, handlers: Handlers, interpreter: Interpreter, clock: Clock, rules: System
     ) -> None:
         """Use ``open`` instead."""
         self.notices: Final = handlers.notices
@@ -129,7 +129,7 @@ class Runner:
             places = (fleet.repository, folder.root)
             await to_thread.run_sync(end_left_at_pipes, places, fleet.repository / ".git")
         with ExitStack() as taken:
-            begun = taken.enter_context(closing(SqliteStore.open(log))) if log.exists() else None  # noqa: ASYNC240 - before there is anything to wait for
+            begun = taken.enter_context(closing(open_log(log))) if log.exists() else None  # noqa: ASYNC240 - before there is anything to wait for
             if begun is not None:
                 await must_belong(fleet, begun)
             branch = begun.meta("branch") if begun else before.branch
@@ -376,9 +376,9 @@ def _is_let_go_on(reaction: Reaction) -> bool:
     return any(each.entered in desired_state.WORKS for each in reaction.transitions)
 
 
-def _begin(log: Path, said: dict[str, str]) -> SqliteStore:
+def _begin(log: Path, said: dict[str, str]) -> LogStore:
     make_private(log.parent)
-    return SqliteStore.create(log, said)
+    return create_log(log, said)
 
 
 async def _workplace(fleet: Fleet, folder: FleetFolder, branch: str) -> Workplace:

@@ -8,7 +8,7 @@ import anyio
 
 from lifefold.interpreters.explain.why.phrases import enumerated
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 from lifefold.interpreters.worktrees.git import path_name
 from lifefold.interpreters.worktrees.unmerged_work import LOOK_MS, Unmerged, unmerged
 
@@ -20,7 +20,7 @@ class UnmergedWork:
     take long.
     """
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: LogStore) -> None:
         """Read the places to search from the log."""
         home, fleet, branch = (store.meta(each) or "" for each in ("git_directory", "fleet", "branch"))
         self._where = (Path(home), fleet, branch, FleetFolder(store.path).worktrees)

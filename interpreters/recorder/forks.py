@@ -16,7 +16,7 @@ import anyio
 from lifefold.core.kernel import Cause, Entity, System, SystemStep, World
 from lifefold.interpreters.recorder.recording import Recorded
 from lifefold.interpreters.replay import Replay
-from lifefold.interpreters.store import Batch, SqliteStore
+from lifefold.interpreters.store import Batch, create_log, peek_log
 
 KEPT: Final = ("meaning", "plan", "before", "source")
 """The metadata that a fork has of its original; what leads to a repository is left out."""
@@ -94,9 +94,9 @@ def written(log: Path, seq: int, name: str, path: Path | None = None) -> Path:
     """
     if path is None:
         path = Path(tempfile.mkdtemp(prefix="lifefold-fork-")) / f"{log.stem}-at-{seq}.db"
-    with SqliteStore.peek(log) as store:
+    with peek_log(log) as store:
         entries = anyio.run(store.between, 0, seq)
         kept = {each: value for each in KEPT if (value := store.meta(each)) is not None}
-    with SqliteStore.create(path, {**kept, "fleet": f"{name} forked at {seq}"}) as fork:
+    with create_log(path, {**kept, "fleet": f"{name} forked at {seq}"}) as fork:
         anyio.run(partial(fork.append, Batch(entries)))
     return path

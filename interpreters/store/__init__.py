@@ -1,7 +1,18 @@
-"""Event stores: the protocol, the store in one SQLite file, and the store in memory."""
+"""Event stores: the protocol, the stores in a SQLite file and on a PostgreSQL server, and the store in memory."""
 
-from lifefold.interpreters.store.errors import Damaged, Locked, NotAStore, Unreliable, Unwritable
+from lifefold.interpreters.store.errors import (
+    Damaged,
+    Locked,
+    NotAStore,
+    NotThere,
+    OutcomeUnknown,
+    Unreachable,
+    Unreliable,
+    Unwritable,
+)
+from lifefold.interpreters.store.log_store import LogStore
 from lifefold.interpreters.store.memory import MemoryStore, Shelf
+from lifefold.interpreters.store.opening import create_log, open_log, peek_log
 from lifefold.interpreters.store.place import Displaced
 from lifefold.interpreters.store.protocol import (
     Batch,
@@ -29,8 +40,11 @@ __all__ = [
     "Fenced",
     "Full",
     "Locked",
+    "LogStore",
     "MemoryStore",
     "NotAStore",
+    "NotThere",
+    "OutcomeUnknown",
     "Resumption",
     "Shelf",
     "Snapshot",
@@ -40,7 +54,11 @@ __all__ = [
     "SqliteStore",
     "StoreError",
     "StoredCommand",
+    "Unreachable",
     "Unreliable",
     "Unwritable",
     "VersionConflict",
+    "create_log",
+    "open_log",
+    "peek_log",
 ]

@@ -16,8 +16,10 @@ from typing import Final
 import msgspec
 
 from lifefold.interpreters.store.chain import FIRST, Anchor
+from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.permissions import make_private_file
 from lifefold.interpreters.store.place import beside
+from lifefold.interpreters.store.protocol import StoreError
 
 END: Final = ".anchor"
 """The end of the name of the file, after the name of the log."""
@@ -48,7 +50,7 @@ def read_anchor(path: Path) -> Anchor:
         raise UnreadableAnchor(message) from error
 
 
-def fits(connection: sqlite3.Connection, anchor: Anchor) -> bool:
+def fits(connection: Connection, anchor: Anchor) -> bool:
     """Tell whether a log has the entry that an anchor names."""
     if not anchor.entries:
         return anchor.link == FIRST
@@ -56,9 +58,9 @@ def fits(connection: sqlite3.Connection, anchor: Anchor) -> bool:
     return found is not None and found[0] == anchor.link
 
 
-def keep_anchor(log: Path, connection: sqlite3.Connection, anchor: Anchor) -> None:
+def keep_anchor(log: Path, connection: Connection, anchor: Anchor) -> None:
     """Write the anchor beside a log, unless one is there that contradicts the log, or no file can be written."""
-    with suppress(OSError, sqlite3.Error, UnreadableAnchor):
+    with suppress(OSError, sqlite3.Error, StoreError, UnreadableAnchor):
         mode = log.stat().st_mode & 0o666  # a reader of the log may read its anchor; a removed log gets none
         known = anchor_beside(log)
         if known == anchor or not anchor.entries or (known is not None and not fits(connection, known)):

@@ -1,11 +1,11 @@
-"""The errors of the SQLite store, and the translation of ``sqlite3`` errors into them."""
+"""The errors of the stores in a database, and the translation of ``sqlite3`` errors into them."""
 
 import errno
 import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.protocol import Busy, Full, StoreError
@@ -32,6 +32,21 @@ class Unreliable(StoreError):
 
 class Unwritable(StoreError):
     """This user may read the file, but not write it."""
+
+
+class Unreachable(StoreError):
+    """The server gives no answer, or the connection is lost. A later try can succeed."""
+
+    waits: ClassVar[str] = "waiting until it can be reached; the run goes on by itself then"
+    """What a waiting writer logs."""
+
+
+class OutcomeUnknown(Unreachable):
+    """The connection was lost while a transaction was committed: it may be written as a whole, or not at all."""
+
+
+class NotThere(NotAStore):
+    """The database has no log of this name."""
 
 
 def damaged(path: Path, why: str) -> Damaged:

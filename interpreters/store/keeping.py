@@ -1,16 +1,17 @@
-"""Writing the snapshot of a SQLite log, and reading the log by it.
+"""Writing the snapshot of a log, and reading the log by it.
 
 The snapshot names the position and the link of the entry that it was taken after. One that names another link is of
 another log, and is ignored. Each part has a checksum.
 """
 
-import sqlite3
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 from lifefold.interpreters.store.chain import FIRST, Anchor, BrokenChain, verified
+from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import damaged
 from lifefold.interpreters.store.meta import anchor_of, meta_of
 from lifefold.interpreters.store.protocol import Entry, Snapshot, SnapshotPart
@@ -19,6 +20,9 @@ from lifefold.interpreters.store.snapshot import Resumption, SnapshotPlace
 
 PAGE_ENTRIES: Final = 10_000
 """The number of entries that are read at once from a log without a snapshot."""
+
+PAGE_KEYS: Final = 400
+"""The number of keys that one query looks up."""
 
 
 class _Mark(NamedTuple):
@@ -31,25 +35,25 @@ class _Mark(NamedTuple):
         return f"{self.anchor.entries} {self.anchor.link.hex()} {self.form}"
 
 
-def keep(connection: sqlite3.Connection, anchor: Anchor, snapshot: Snapshot) -> None:
+def keep(connection: Connection, anchor: Anchor, snapshot: Snapshot) -> None:
     """Write the parts of a snapshot of the log up to an anchor, within a transaction."""
     mark = _mark_of(connection)
     if mark is None or mark.form != snapshot.form:
         drop(connection)
     connection.executemany(
-        "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?)",
-        [(e.stream, e.ref, e.version, e.is_live, e.data, _checksum(e)) for e in snapshot.parts],
+        _PUT,
+        [(e.stream, e.ref, e.version, int(e.is_live), e.data, _checksum(e)) for e in snapshot.parts],
     )
-    connection.execute("INSERT OR REPLACE INTO meta VALUES ('snapshot', ?)", (str(_Mark(anchor, snapshot.form)),))
+    connection.execute(_PUT_MARK, (str(_Mark(anchor, snapshot.form)),))
 
 
-def drop(connection: sqlite3.Connection) -> None:
+def drop(connection: Connection) -> None:
     """Remove the snapshot of a log."""
     connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
     connection.execute("DELETE FROM snapshots")
 
 
-def resumed(path: Path, connection: sqlite3.Connection, form: str) -> Resumption:
+def resumed(path: Path, connection: Connection, form: str) -> Resumption:
     """Return the newest snapshot of this form with the entries that it does not have. Raises ``Damaged``.
 
     Without one the entries are read page by page while they are used.
@@ -88,13 +92,17 @@ class _Older(NamedTuple):
     link: bytes
 
 
-def known_keys(connection: sqlite3.Connection, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+def known_keys(connection: Connection, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
     """Return those of these streams and keys that entries have."""
-    query = "SELECT 1 FROM entries WHERE stream = ? AND key = ? AND key <> ''"
-    return {each for each in keys if connection.execute(query, each).fetchone()}
+    found: set[tuple[str, str]] = set()
+    for first in range(0, len(keys), PAGE_KEYS):
+        page = keys[first : first + PAGE_KEYS]
+        query = f"{_KEYS} {', '.join(['(?, ?)'] * len(page))})"
+        found.update((str(stream), str(key)) for stream, key in connection.execute(query, [*chain(*page)]))
+    return found
 
 
-def _pages(path: Path, connection: sqlite3.Connection, end: Anchor) -> Iterator[Entry]:
+def _pages(path: Path, connection: Connection, end: Anchor) -> Iterator[Entry]:
     """Yield all entries up to an anchor, and verify their chain. Raises ``Damaged``."""
     query, begin = select(connection, _PAGE, link="link"), Anchor()
     while begin.entries < end.entries:
@@ -112,7 +120,7 @@ def _checked(path: Path, begin: Anchor, rows: Sequence[tuple[Any, ...]], end: An
         raise damaged(path, str(error)) from error
 
 
-def _parts(connection: sqlite3.Connection) -> list[SnapshotPart] | None:
+def _parts(connection: Connection) -> list[SnapshotPart] | None:
     """Return all parts of the snapshot; None if one of them is not as it was written."""
     parts: list[SnapshotPart] = []
     for stream, ref, data, is_live, version, checksum in connection.execute(_PARTS):
@@ -126,7 +134,7 @@ def _checksum(part: SnapshotPart) -> int:
     return crc32(part.data, crc32(f"{part.stream} {part.ref} {part.version} {part.is_live:d}".encode()))
 
 
-def _mark_of(connection: sqlite3.Connection) -> _Mark | None:
+def _mark_of(connection: Connection) -> _Mark | None:
     text = meta_of(connection, "snapshot") or ""
     try:
         count, link, form = text.split(" ")
@@ -135,12 +143,21 @@ def _mark_of(connection: sqlite3.Connection) -> _Mark | None:
         return None
 
 
-def _is_of(connection: sqlite3.Connection, anchor: Anchor) -> bool:
+def _is_of(connection: Connection, anchor: Anchor) -> bool:
     found = connection.execute("SELECT link FROM entries WHERE position = ?", (anchor.entries,)).fetchone()
     return (FIRST if found is None else found[0]) == anchor.link
 
 
+_PUT: Final = (
+    "INSERT INTO snapshots (stream, ref, version, is_live, data, checksum) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (stream, ref) DO UPDATE SET version = excluded.version, is_live = excluded.is_live,"
+    " data = excluded.data, checksum = excluded.checksum"
+)
+_PUT_MARK: Final = (
+    "INSERT INTO meta (name, value) VALUES ('snapshot', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
 _PARTS: Final = "SELECT stream, ref, data, is_live, version, checksum FROM snapshots ORDER BY stream, ref"
+_KEYS: Final = "SELECT stream, key FROM entries WHERE key <> '' AND (stream, key) IN (VALUES"
 _PAGE: Final = "WHERE position > ? AND position <= ? ORDER BY position"
 _NEWER: Final = "WHERE position > ? ORDER BY position"
 _OLDER: Final = (

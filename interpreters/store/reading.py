@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from lifefold.interpreters.store.chain import FIRST, Anchor, BrokenChain, verified
+from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import NotAStore, damaged, fault_of_disk, translated
 from lifefold.interpreters.store.identity import must_be_ours
 from lifefold.interpreters.store.meta import anchor_of, meta_of, must_be_whole
@@ -57,7 +58,22 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def read_on(path: Path, connection: sqlite3.Connection, count: int) -> list[Entry]:
+def read_streams(path: Path, connection: Connection, stream: str | None, after: int) -> list[Entry]:
+    """Return the entries of one stream, or of all, above a version, in the order of the log.
+
+    Without a stream and a version the chain is verified. Raises ``Damaged`` then.
+    """
+    if stream is None and not after:
+        return read_on(path, connection, 0)
+    if stream is None:
+        rows = connection.execute(select(connection, "WHERE version > ? ORDER BY position"), (after,))
+    else:
+        query = select(connection, "WHERE stream = ? AND version > ? ORDER BY version")
+        rows = connection.execute(query, (stream, after))
+    return [Entry(*each) for each in rows]
+
+
+def read_on(path: Path, connection: Connection, count: int) -> list[Entry]:
     """Return all entries after the first ``count`` from one snapshot, and verify their chain.
 
     Positions count from 1 without gaps, so the entries are found by position and not counted again.
@@ -69,7 +85,7 @@ def read_on(path: Path, connection: sqlite3.Connection, count: int) -> list[Entr
         raise damaged(path, str(error)) from error
 
 
-def chain(path: Path, connection: sqlite3.Connection, count: int = 0) -> Chain:
+def chain(path: Path, connection: Connection, count: int = 0) -> Chain:
     """Return all entries after the first ``count`` with their links, from one snapshot."""
     connection.execute("BEGIN")
     try:
@@ -81,13 +97,13 @@ def chain(path: Path, connection: sqlite3.Connection, count: int = 0) -> Chain:
     return Chain(Anchor(count, FIRST if before is None else before[0]), rows, anchor)
 
 
-def between(connection: sqlite3.Connection, after: int, until: int) -> list[Entry]:
+def between(connection: Connection, after: int, until: int) -> list[Entry]:
     """Return the entries after one position until another; their chain was verified when the log was read."""
     query = select(connection, "WHERE position > ? AND position <= ? ORDER BY position")
     return [Entry(*each) for each in connection.execute(query, (after, until))]
 
 
-def position_at(connection: sqlite3.Connection, at_ms: int) -> int:
+def position_at(connection: Connection, at_ms: int) -> int:
     """Return the position of the newest entry that is not later than a time, which never goes back; 0 without any."""
     low, (high,) = 0, connection.execute("SELECT COALESCE(MAX(position), 0) FROM entries").fetchone()
     while low < high:
@@ -97,29 +113,26 @@ def position_at(connection: sqlite3.Connection, at_ms: int) -> int:
     return int(low)
 
 
-def moment_of(connection: sqlite3.Connection, seq: int) -> int | None:
+def moment_of(connection: Connection, seq: int) -> int | None:
     """Return the time of the entry at a position; None if there is none."""
     found = connection.execute("SELECT at_ms FROM entries WHERE position = ?", (seq,)).fetchone()
     return None if found is None else int(found[0])
 
 
-def stored_commands(connection: sqlite3.Connection, *, unanswered: bool) -> list[StoredCommand]:
+def stored_commands(connection: Connection, *, unanswered: bool) -> list[StoredCommand]:
     """Return the operator commands in their order, all or the ``unanswered`` ones."""
-    query = (
-        "SELECT id, CAST(stream AS TEXT), CAST(envelope AS BLOB), CAST(answer AS TEXT) FROM posts"
-        " WHERE answer IS NULL OR NOT ? ORDER BY id"
-    )
-    return [StoredCommand(*each) for each in connection.execute(query, (unanswered,))]
+    query = _UNANSWERED if unanswered else _COMMANDS
+    return [StoredCommand(*each) for each in connection.execute(query)]
 
 
-def answers(connection: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, str]:
+def answers(connection: Connection, numbers: Sequence[int]) -> dict[int, str]:
     """Return the answers to operator commands by number, without those that have none yet."""
     query = "SELECT CAST(answer AS TEXT) FROM posts WHERE id = ? AND answer IS NOT NULL"
     rows = ((number, connection.execute(query, (number,)).fetchone()) for number in numbers)
     return {number: row[0] for number, row in rows if row is not None}
 
 
-def known_of(path: Path, connection: sqlite3.Connection) -> Known:
+def known_of(path: Path, connection: Connection) -> Known:
     """Return what a log says of itself now."""
     return Known(meta_of(connection, "digest"), anchor_of(path, connection))
 
@@ -146,8 +159,11 @@ def _must_have(path: Path, connection: sqlite3.Connection, known: Known) -> None
         raise damaged(path, "it is not the log that was written here")
 
 
-def _entries(connection: sqlite3.Connection) -> str:
+def _entries(connection: Connection) -> str:
     return select(connection, "WHERE position > ? ORDER BY position", link="link")
 
 
+_COLUMNS: Final = "SELECT id, CAST(stream AS TEXT), CAST(envelope AS BLOB), CAST(answer AS TEXT) FROM posts"
+_COMMANDS: Final = f"{_COLUMNS} ORDER BY id"
+_UNANSWERED: Final = f"{_COLUMNS} WHERE answer IS NULL ORDER BY id"
 _LINK: Final = "SELECT link FROM entries WHERE position = ?"

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION, WITHOUT_RULES
 from lifefold.interpreters.store.meta import digest_of_meta
 from lifefold.interpreters.store.permissions import make_private_file
@@ -71,7 +72,7 @@ def migrate(connection: sqlite3.Connection) -> None:
         raise
 
 
-def select(connection: sqlite3.Connection, rest: str, *, link: str = "") -> str:
+def select(connection: Connection, rest: str, *, link: str = "") -> str:
     """Return a query for entries, with these clauses; a reader may find a log that no writer has migrated.
 
     ``link`` is a further column.
@@ -81,7 +82,7 @@ def select(connection: sqlite3.Connection, rest: str, *, link: str = "") -> str:
     return f"SELECT {columns} FROM entries {rest}"  # noqa: S608 - all parts are constants of this program
 
 
-def version_of(connection: sqlite3.Connection) -> int:
+def version_of(connection: Connection) -> int:
     """Return the version of a log's tables."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return int(version)

@@ -22,7 +22,6 @@ from time import perf_counter
 from typing import Final, Self, TypeVar
 
 import anyio
-import msgspec
 from anyio import to_thread
 from anyio.lowlevel import checkpoint
 
@@ -30,36 +29,15 @@ from lifefold.interpreters.store import descriptors
 from lifefold.interpreters.store.anchor_file import drop_anchor, keep_anchor
 from lifefold.interpreters.store.base import Base
 from lifefold.interpreters.store.chain import Anchor
+from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import damaged, of_disk, translated
-from lifefold.interpreters.store.keeping import drop, known_keys, resumed
 from lifefold.interpreters.store.lock import is_taken, take_lock
-from lifefold.interpreters.store.meta import meta_of
-from lifefold.interpreters.store.place import (
-    OVERWRITTEN,
-    Displaced,
-    Place,
-    backed_up,
-    recover,
-)
+from lifefold.interpreters.store.log_store import LogStore
+from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, backed_up, recover
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, StoredCommand, StoreError
-from lifefold.interpreters.store.reading import (
-    BUSY_TIMEOUT_S,
-    Chain,
-    Known,
-    answers,
-    between,
-    chain,
-    connect,
-    is_intact,
-    known_of,
-    moment_of,
-    position_at,
-    read_on,
-    stored_commands,
-)
-from lifefold.interpreters.store.schema import migrate, must_be_free, select, write_new
-from lifefold.interpreters.store.snapshot import Resumption
-from lifefold.interpreters.store.writing import next_epoch, submit, transaction, write
+from lifefold.interpreters.store.reading import BUSY_TIMEOUT_S, Known, connect, is_intact, known_of, stored_commands
+from lifefold.interpreters.store.schema import migrate, must_be_free, write_new
+from lifefold.interpreters.store.writing import next_epoch, transaction, write
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -78,7 +56,7 @@ COPY_TRIES: Final = 3
 """The number of tries to copy a displaced log and open the copy, which may be deleted in between."""
 
 
-class SqliteStore:
+class SqliteStore(LogStore):
     """An open log. Make one with ``create``, ``open`` or ``peek``; use it as a context manager.
 
     >>> import anyio, tempfile
@@ -94,13 +72,7 @@ class SqliteStore:
         self, path: Path, connection: sqlite3.Connection, lock: int | None, epoch: int, *, patient: bool
     ) -> None:
         """Wrap a connection that the class methods have prepared."""
-        self.path = path
-        self.displaced: Displaced | None = None
-        """What happened to the log if it is no longer at its path; ``path`` is its copy then."""
-        self.past: tuple[int, int] | None = None
-        """The position and the time of a log that is read as it was then (``past``); None for a log as it is."""
-        self.when_displaced: Callable[[], None] = _nothing
-        """Called when the store has noticed that and continues in the copy."""
+        super().__init__(path)
         self._connection = connection
         self._locks: Final = [] if lock is None else [lock]
         self._place = None if lock is None else Place(path)
@@ -159,14 +131,6 @@ class SqliteStore:
             raise
         return cls(path, connection, lock, epoch, patient=patient)
 
-    def __enter__(self) -> Self:
-        """Return the store."""
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        """Close the store."""
-        self.close()
-
     def close(self) -> None:
         """Close the file and release the lock. A writer leaves the anchor beside the file."""
         if self._locks:
@@ -178,85 +142,17 @@ class SqliteStore:
         while self._locks:
             os.close(self._locks.pop())
 
-    def meta(self, name: str) -> str | None:
-        """Return the value that the file's maker wrote under a name; None if there is none."""
-        return translated(self.path, lambda: meta_of(self._connection, name))
+    @property
+    def database(self) -> Connection:
+        """The open connection; see ``LogStore``."""
+        return self._connection
 
-    def meta_as(self, name: str, kind: type[T]) -> T | None:
-        """Return the JSON value under a name, decoded as this type. Raises ``Damaged``."""
-        text = self.meta(name)
-        try:
-            return None if text is None else msgspec.json.decode(text, type=kind)
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise damaged(self.path, f"its metadata {name!r} cannot be read: {error}") from error
-
-    def newest_rules(self) -> str | None:
-        """Return the version of the rules that decided the newest entry; None for an empty log."""
-        query = "ORDER BY position DESC LIMIT 1"
-        found = translated(self.path, lambda: self._connection.execute(select(self._connection, query)).fetchone())
-        return None if found is None else Entry(*found).rules
-
-    def is_written(self) -> bool:
-        """Tell whether a process has this file open for writing now."""
+    def _has_writer(self) -> bool:
         return bool(self._locks) or is_taken(self.path)
-
-    def position_at(self, at_ms: int) -> int:
-        """Return the position of the newest entry that is not later than a Unix time; 0 if there is none."""
-        return translated(self.path, lambda: position_at(self._connection, at_ms))
-
-    def time_of(self, seq: int) -> int | None:
-        """Return the time of the entry at a position, in Unix milliseconds; None if there is none."""
-        return translated(self.path, lambda: moment_of(self._connection, seq))
 
     async def append(self, batch: Batch) -> None:
         """Write a batch in one transaction; see ``EventStore``."""
         await self._in_turn(partial(self._append, batch), is_small=len(batch.entries) <= SMALL_ENTRIES)
-
-    async def read(self, stream: str | None = None, after: int = 0) -> Sequence[Entry]:
-        """Return entries; see ``EventStore``."""
-        return await self._in_turn(partial(self._read, stream, after))
-
-    async def read_on(self, count: int) -> Sequence[Entry]:
-        """Return the entries of all streams, as written, without the first ``count``."""
-        return await self._in_turn(lambda: read_on(self.path, self._connection, count))
-
-    async def chain(self) -> Chain:
-        """Return all entries with their links, and the anchor, without verifying them."""
-        return await self._in_turn(lambda: chain(self.path, self._connection))
-
-    async def between(self, after: int, until: int) -> Sequence[Entry]:
-        """Return the entries after one position of the log until another, of all streams."""
-        return await self._in_turn(lambda: between(self._connection, after, until))
-
-    async def resumed(self, form: str) -> Resumption:
-        """Return the newest snapshot; see ``SnapshotStore``. Without one the entries are read while they are used."""
-        return await self._in_turn(lambda: resumed(self.path, self._connection, form))
-
-    async def drop_snapshot(self) -> None:
-        """Remove the snapshot; see ``SnapshotStore``."""
-
-        def dropped() -> None:
-            with transaction(self._connection) as connection:
-                drop(connection)
-
-        await self._in_turn(dropped)
-
-    async def known_keys(self, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Return the known keys; see ``SnapshotStore``."""
-        return await self._in_turn(lambda: known_keys(self._connection, keys))
-
-    async def performed(self) -> Mapping[str, int]:
-        """Return the performed versions; see ``EventStore``."""
-        return await self._in_turn(lambda: dict(self._connection.execute("SELECT stream, version FROM performed")))
-
-    async def submit(self, stream: str, envelope: bytes) -> int:
-        """Store an operator command for the writer; see ``EventStore``."""
-        (number,) = await self.submit_all([(stream, envelope)])
-        return number
-
-    async def submit_all(self, commands: Sequence[tuple[str, bytes]]) -> list[int]:
-        """Store operator commands in one transaction, and return their numbers: all are stored, or none."""
-        return await self._in_turn(lambda: submit(self._connection, commands))
 
     async def commands(self, *, unanswered: bool = True) -> Sequence[StoredCommand]:
         """Return operator commands; see ``EventStore``."""
@@ -267,13 +163,19 @@ class SqliteStore:
 
         return await self._in_turn(found, is_small=True)
 
-    async def answers(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the answers to these operator commands, by number, without those that have none yet."""
-        return await self._in_turn(lambda: answers(self._connection, numbers))
-
     async def look(self) -> None:
         """Continue in a copy if the log is no longer at its path; ``append`` and ``commands`` do that too."""
         await self._in_turn(self._look)
+
+    def _filled(
+        self, entries: Sequence[Entry], commands: Sequence[StoredCommand], performed: Mapping[str, int]
+    ) -> Anchor:
+        anchor = super()._filled(entries, commands, performed)
+        self._known = self._known._replace(anchor=anchor)
+        return anchor
+
+    def _translated(self, work: Callable[[], T]) -> T:
+        return translated(self.path, work)
 
     async def _in_turn(self, work: Callable[[], T], *, is_small: bool = False) -> T:
         """Work on the connection, one task after the other. Wait while the log is busy, if the store is patient.
@@ -365,12 +267,6 @@ class SqliteStore:
                     raise
         raise AssertionError  # the last try returns or raises
 
-    def _read(self, stream: str | None, after: int) -> list[Entry]:
-        if stream is None and not after:
-            return read_on(self.path, self._connection, 0)
-        query = select(self._connection, "WHERE (?1 IS NULL OR stream = ?1) AND version > ?2 ORDER BY position")
-        return [Entry(*each) for each in self._connection.execute(query, (stream, after))]
-
     def _append(self, batch: Batch) -> None:
         self._look()
         with transaction(self._connection) as connection:
@@ -389,7 +285,3 @@ class _NotNow(Exception):
 
 
 _WAITING: Final = f"PRAGMA busy_timeout = {int(1_000 * BUSY_TIMEOUT_S)}"
-
-
-def _nothing() -> None:
-    """Do nothing."""

@@ -1,11 +1,12 @@
 """The transactions of a writer on an open log: a batch with its links, operator commands, and a new epoch."""
 
-import sqlite3
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from lifefold.interpreters.store.chain import Anchor, linked
+from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import damaged, fault_of_disk, unreliable
 from lifefold.interpreters.store.keeping import keep
 from lifefold.interpreters.store.meta import anchor_of, epoch_of
@@ -15,7 +16,7 @@ from lifefold.interpreters.store.wal import write_again
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection) -> Generator[sqlite3.Connection]:
+def transaction(connection: Connection) -> Generator[Connection]:
     """Write what the block writes in one transaction, or nothing of it after an error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -27,7 +28,7 @@ def transaction(connection: sqlite3.Connection) -> Generator[sqlite3.Connection]
         raise
 
 
-def write(path: Path, connection: sqlite3.Connection, batch: Batch, epoch: int, anchor: Anchor) -> Anchor:
+def write(path: Path, connection: Connection, batch: Batch, epoch: int, anchor: Anchor) -> Anchor:
     """Write the parts of a batch within a transaction of the writer of ``epoch``; return the newest anchor.
 
     ``anchor`` is the one that the writer knows. Raises ``Fenced``, ``VersionConflict``, ``Damaged``.
@@ -42,24 +43,39 @@ def write(path: Path, connection: sqlite3.Connection, batch: Batch, epoch: int, 
         keep(connection, anchor, batch.snapshot)
     if batch.entries:
         _check_versions(connection, batch.entries)
-        written = list(linked(anchor, batch.entries))
-        connection.executemany(
-            "INSERT INTO entries (stream, version, at_ms, key, envelope, outcome, rules, link)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, e.rules, link) for e, link in written],
-        )
-        anchor = Anchor(anchor.entries + len(written), written[-1][1])
-        newest = f"{anchor.entries} {anchor.link.hex()}"
-        connection.execute("UPDATE meta SET value = ? WHERE name = 'anchor'", (newest,))
-    connection.executemany(
-        "INSERT INTO performed VALUES (?, ?) ON CONFLICT DO UPDATE SET version = excluded.version",
-        batch.performed.items(),
-    )
+        anchor = insert(connection, anchor, batch.entries)
+    write_progress(connection, batch.performed)
     connection.executemany("UPDATE posts SET answer = ? WHERE id = ?", [(a, i) for i, a in batch.answers.items()])
     return anchor
 
 
-def _verified_anchor(path: Path, connection: sqlite3.Connection) -> Anchor:
+def insert(connection: Connection, anchor: Anchor, entries: Sequence[Entry]) -> Anchor:
+    """Write entries after an anchor, with their positions and links, and the new anchor, which is returned."""
+    rows = [
+        (position, e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, e.rules, link)
+        for position, (e, link) in enumerate(linked(anchor, entries), start=anchor.entries + 1)
+    ]
+    connection.executemany(
+        "INSERT INTO entries (position, stream, version, at_ms, key, envelope, outcome, rules, link)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        rows,
+    )
+    anchor = Anchor(anchor.entries + len(rows), rows[-1][-1])
+    newest = f"{anchor.entries} {anchor.link.hex()}"
+    connection.execute("UPDATE meta SET value = ? WHERE name = 'anchor'", (newest,))
+    return anchor
+
+
+def write_progress(connection: Connection, performed: Mapping[str, int]) -> None:
+    """Write, per stream, the version up to which all effects are performed."""
+    connection.executemany(
+        "INSERT INTO performed (stream, version) VALUES (?, ?)"
+        " ON CONFLICT (stream) DO UPDATE SET version = excluded.version",
+        list(performed.items()),
+    )
+
+
+def _verified_anchor(path: Path, connection: Connection) -> Anchor:
     """Return the anchor, and verify that it names the newest entry."""
     anchor = anchor_of(path, connection)
     newest = connection.execute("SELECT position, link FROM entries ORDER BY position DESC LIMIT 1").fetchone()
@@ -68,32 +84,51 @@ def _verified_anchor(path: Path, connection: sqlite3.Connection) -> Anchor:
     return anchor
 
 
-def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
-    last: dict[str, int] = {}
+def _check_versions(connection: Connection, entries: Sequence[Entry]) -> None:
+    last = _last_versions(connection, sorted({each.stream for each in entries}))
     for entry in entries:
-        if entry.stream not in last:
-            query = "SELECT COALESCE(MAX(version), 0) FROM entries WHERE stream = ?"
-            last[entry.stream] = connection.execute(query, (entry.stream,)).fetchone()[0]
         if entry.version != last[entry.stream] + 1:
             message = f"{entry.stream}: version {entry.version} does not follow {last[entry.stream]}"
             raise VersionConflict(message)
         last[entry.stream] = entry.version
 
 
-def submit(connection: sqlite3.Connection, commands: Sequence[tuple[str, bytes]]) -> list[int]:
+def _last_versions(connection: Connection, streams: Sequence[str]) -> dict[str, int]:
+    """Return the newest version of each stream, 0 for a new one."""
+    last: dict[str, int] = {}
+    for first in range(0, len(streams), PAGE_STREAMS):
+        page = streams[first : first + PAGE_STREAMS]
+        values = ", ".join(["(?)"] * len(page))
+        query = f"SELECT column1, {_NEWEST} FROM (VALUES {values}) AS named"  # noqa: S608 - placeholders of parameters
+        last.update((str(stream), int(version)) for stream, version in connection.execute(query, page))
+    return last
+
+
+def submit(connection: Connection, commands: Sequence[tuple[str, bytes]]) -> list[int]:
     """Store operator commands, each a stream and an envelope; return their numbers."""
-    statement = "INSERT INTO posts (stream, envelope) VALUES (?, ?)"
+    statement = "INSERT INTO posts (stream, envelope) VALUES (?, ?) RETURNING id"
     with transaction(connection):
-        return [int(connection.execute(statement, each).lastrowid or 0) for each in commands]
+        return [int(connection.execute(statement, each).fetchall()[0][0]) for each in commands]
 
 
-def next_epoch(path: Path, connection: sqlite3.Connection) -> int:
+def next_epoch(path: Path, connection: Connection) -> int:
     """Begin a new epoch, after all that the log has is durable; return it."""
     with transaction(connection):
         try:
             write_again(beside(path, WAL))
         except OSError as error:
             raise fault_of_disk(path, error) or unreliable(path, error) from error
-        epoch_of(path, connection)
-        connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
-        return epoch_of(path, connection)
+        return raise_epoch(path, connection)
+
+
+def raise_epoch(path: Path, connection: Connection) -> int:
+    """Begin a new epoch within a transaction, and return it. Raises ``Damaged``."""
+    epoch = epoch_of(path, connection) + 1
+    connection.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (str(epoch),))
+    return epoch
+
+
+PAGE_STREAMS: Final = 400
+"""The number of streams whose versions one query looks up."""
+
+_NEWEST: Final = "(SELECT COALESCE(MAX(version), 0) FROM entries WHERE stream = column1)"

@@ -27,7 +27,7 @@ from lifefold.core.kernel import (
 from lifefold.interpreters.called import must_be
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.engine.seam import Undone
-from lifefold.interpreters.store import Entry, SqliteStore
+from lifefold.interpreters.store import Entry, peek_log
 
 OldLog: TypeAlias = Path | str | Sequence[Entry]
 """A log: the path of its file, which is not changed, or its entries."""
@@ -116,5 +116,5 @@ def _read(log: Path) -> Sequence[Entry]:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, log.name)
         shutil.copyfile(log, copy)
-        with SqliteStore.peek(copy) as store:
+        with peek_log(copy) as store:
             return anyio.run(store.read)

@@ -20,7 +20,7 @@ from lifefold.interpreters.cli.answers import DELIVERY, Delivery
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.grammar import parser
 from lifefold.interpreters.engine import ACCEPTED, REFUSED
-from lifefold.interpreters.store import SqliteStore, StoreError
+from lifefold.interpreters.store import StoreError, peek_log
 from lifefold.interpreters.web import plan_changes, task_edits
 from lifefold.interpreters.web.commands import AcceptPlan, Command, Edit
 
@@ -88,7 +88,7 @@ class Desk:
         """Return the answers that the log has for a key, after a restart of this program; None if it has none."""
         codec = Codec(system)
         found: list[tuple[str, str]] = []
-        with SqliteStore.peek(self._log) as store:
+        with peek_log(self._log) as store:
             for sent in anyio.run(lambda: store.commands(unanswered=False)):
                 if key.encode() not in sent.envelope:
                     continue
@@ -129,7 +129,7 @@ def _give(log: Path, command: Command, key: str) -> Given:
 def _in_words(refusal: str, log: Path) -> str:
     """Return a refusal as the command line prints it."""
     try:
-        with SqliteStore.peek(log) as store:
+        with peek_log(log) as store:
             return logs.typed(refusal, store)
     except (StoreError, OSError):
         return refusal

@@ -26,7 +26,7 @@ from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.desk.history import Claims, Sessions
 from lifefold.interpreters.engine import Ledger, LogMismatchError
 from lifefold.interpreters.engine.snapshots import load
-from lifefold.interpreters.store import Entry, SqliteStore, StoreError
+from lifefold.interpreters.store import Entry, StoreError, peek_log
 from lifefold.interpreters.web.journal import Journal
 from lifefold.interpreters.web.trails import Trails
 
@@ -73,7 +73,7 @@ class FollowedLog:
         """
         self.key: Final = key
         self.path: Final = path
-        self.store: Final = SqliteStore.peek(path)
+        self.store: Final = peek_log(path)
         self._file: Final = _file_at(path)
         self.fleet: Final = self.store.meta("fleet") or key
         self.journal: Final = Journal()
@@ -264,7 +264,7 @@ class _Past:
         self._spacing = spacing
         self._asked: Final[dict[int, Moment]] = {}
         self._lock: Final = Lock()
-        self._store: Final = SqliteStore.peek(path)
+        self._store: Final = peek_log(path)
 
     def close(self) -> None:
         self._store.close()

@@ -16,7 +16,7 @@ from lifefold.interpreters.cli.commands import planning
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
 from lifefold.interpreters.fleet_runner.plan_changes import Proposed, proposed
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore, peek_log
 from lifefold.interpreters.web.moments import View
 from lifefold.interpreters.web.structs import Action, PlanChange
 
@@ -50,7 +50,7 @@ def waiting(view: View) -> PlanChange | None:
 
 def accept(log: Path, seen: str, *, rest: bool) -> None:
     """Accept the difference that an operator has seen. Raises ``BadInput`` with the reason of a refusal."""
-    with SqliteStore.peek(log) as store:
+    with peek_log(log) as store:
         source = Path(store.meta("source") or "")
     try:
         fleet = load(source, watch=True)
@@ -67,7 +67,7 @@ def accept(log: Path, seen: str, *, rest: bool) -> None:
         planning.accept(fleet, log, found)
 
 
-def _difference(fleet: Fleet, store: SqliteStore, of: Aggregate) -> Proposed | None:
+def _difference(fleet: Fleet, store: LogStore, of: Aggregate) -> Proposed | None:
     """Return how a file differs; None for the file of another fleet, of which a fork is one."""
     if store.meta("fleet") != fleet.name:
         return None

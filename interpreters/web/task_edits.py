@@ -15,7 +15,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.explain.accounts import balances
 from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.fleet_file.budget import KEYS
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore, peek_log
 from lifefold.interpreters.web.moments import View
 from lifefold.interpreters.web.structs import TaskForm
 
@@ -40,7 +40,7 @@ def form_of(view: View, record: FleetTask) -> TaskForm | None:
     return TaskForm(_mark(record), prompt, verify, record.priority, record.max_retries, limits)
 
 
-def _has_file(store: SqliteStore) -> bool:
+def _has_file(store: LogStore) -> bool:
     try:
         return load(Path(store.meta("source") or ""), watch=True).name == store.meta("fleet")
     except (FleetFileError, OSError):
@@ -49,7 +49,7 @@ def _has_file(store: SqliteStore) -> bool:
 
 def must_be_as_seen(log: Path, name: str, seen: str) -> None:
     """Raise ``BadInput`` if a task was changed since its form was shown; an empty mark is of no form."""
-    with SqliteStore.peek(log) as store:
+    with peek_log(log) as store:
         of = logs.fold(store).aggregates.get(board.NAME)
     entity = None if of is None else of.entities.get(f"task:{name}")
     if seen and entity is not None and _mark(entity.record) != seen:

@@ -1,4 +1,4 @@
-"""Repositories for the tests of worktrees, and sandboxes for those of whole fleets."""
+"""Repositories for the tests of worktrees, sandboxes for those of whole fleets, and a PostgreSQL server."""
 
 import os
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ import pytest
 from fleet_sandbox import Sandbox
 from git_faults import Faults
 from git_sandbox import GitScene, new_repository
+from postgres_server import NoServer, PostgresServer, server
 
 
 @pytest.fixture
@@ -43,3 +44,13 @@ def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
     made = Sandbox(tmp_path)
     yield made
     made.kill_all()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for tests with the marker ``cluster``; each log there has a name of its own."""
+    try:
+        with server() as running:
+            yield running
+    except NoServer as why:
+        pytest.skip(str(why))

@@ -33,7 +33,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import LOOK_S
 from lifefold.interpreters.cli.operator_commands import ANSWER_TIMEOUT_S
 from lifefold.interpreters.engine import ACCEPTED, REFUSED, CommandQueue, Ledger, LogMismatchError
-from lifefold.interpreters.store import SqliteStore, StoreError
+from lifefold.interpreters.store import LogStore, StoreError, peek_log
 
 MOST_INPUT: Final = 2_000
 """The most characters of a tool's input in the log; the tool itself gets all of it."""
@@ -79,7 +79,7 @@ async def ask(claim: Claim, event: QuestionAsked, patience_s: float = 0) -> Answ
     that as ``patience_s`` says.
     """
     asked = replace(event, task=claim.task, epoch=claim.epoch, token=claim.secret, asked_ms=time.time_ns() // 1_000_000)
-    with SqliteStore.peek(claim.log) as store:
+    with peek_log(claim.log) as store:
         ledger = Ledger(system)
         found = await _opened(store, ledger, claim, patience_s)
         why = NO_QUESTIONS if found is None else refused_ask(found, asked)
@@ -93,7 +93,7 @@ async def ask(claim: Claim, event: QuestionAsked, patience_s: float = 0) -> Answ
         return await _answer(store, ledger, claim, asked)
 
 
-async def _opened(store: SqliteStore, ledger: Ledger, claim: Claim, patience_s: float) -> Questions | None:
+async def _opened(store: LogStore, ledger: Ledger, claim: Claim, patience_s: float) -> Questions | None:
     """Return the questions of the claim's worker, once they are open or the patience is over."""
     end_s = time.monotonic() + patience_s
     while True:
@@ -104,7 +104,7 @@ async def _opened(store: SqliteStore, ledger: Ledger, claim: Claim, patience_s: 
         await anyio.sleep(LOOK_S)
 
 
-async def _answer(store: SqliteStore, ledger: Ledger, claim: Claim, asked: QuestionAsked) -> Answer:
+async def _answer(store: LogStore, ledger: Ledger, claim: Claim, asked: QuestionAsked) -> Answer:
     """Read the log until it has the answer, or no longer has the question."""
     was_there = False
     while True:
@@ -122,7 +122,7 @@ async def _answer(store: SqliteStore, ledger: Ledger, claim: Claim, asked: Quest
         await anyio.sleep(LOOK_S)
 
 
-async def _read_on(store: SqliteStore, ledger: Ledger) -> None:
+async def _read_on(store: LogStore, ledger: Ledger) -> None:
     entries = await store.read_on(ledger.entries)
     for _ in ledger.fold(entries):
         pass

@@ -45,13 +45,13 @@ from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
 from lifefold.interpreters.fleet_runner.quarantines import Quarantine
 from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
 from lifefold.interpreters.processes.command import plain
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 
 class _Seen(msgspec.Struct):
     """A fleet at one moment: its state in the log, its processes, and its blocked merges."""
 
-    store: SqliteStore
+    store: LogStore
     agents: list[tuple[AgentStatus, Evidence | None]]
     tasks: tuple[TaskStatus, ...]
     waiting: tuple[Waiting, ...]
@@ -83,7 +83,7 @@ def status(arguments: Namespace) -> None:
             print(line)
 
 
-def _look(store: SqliteStore) -> _Seen:
+def _look(store: LogStore) -> _Seen:
     ledger, account = logs.fold_with_account(store)
     runs, folder, there = store.is_written(), FleetFolder(store.path), ledger.aggregates
     is_now = store.past is None  # the past has no evidence: processes and files are those of today
@@ -157,7 +157,7 @@ def _looks(seen: _Seen, agent: AgentStatus, evidence: Evidence | None) -> Looks 
     return looks(agent, evidence, logs.now_ms(seen.store), runs=seen.runs)
 
 
-def _moment(store: SqliteStore) -> dict[str, Any]:
+def _moment(store: LogStore) -> dict[str, Any]:
     """Return of which moment a status of the past is; nothing for the present."""
     return {} if store.past is None else {"at": {"seq": store.past[0], "at_ms": store.past[1]}}
 

@@ -39,7 +39,7 @@ from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start
 from lifefold.interpreters.fleet_runner.variables import of_program
 from lifefold.interpreters.processes import read_order
 from lifefold.interpreters.processes.command import plain
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 REASON: Final = "attached"
 """The reason of the pause."""
@@ -128,7 +128,7 @@ def must_have_conversation(of: Aggregate) -> Conversation:
     return Conversation(found.named, begun=True)
 
 
-def _when_quiet(store: SqliteStore, name: str) -> Aggregate:
+def _when_quiet(store: LogStore, name: str) -> Aggregate:
     """Return the worker of a paused agent when its session is over. Raises ``BadInput`` if it cannot be waited for."""
     ledger, folder = Ledger(system), FleetFolder(store.path)
     was_paused = False
@@ -151,7 +151,7 @@ def _when_quiet(store: SqliteStore, name: str) -> Aggregate:
         sleep(logs.LOOK_S)
 
 
-def _still_attached(store: SqliteStore, of: Aggregate) -> Attached:
+def _still_attached(store: LogStore, of: Aggregate) -> Attached:
     """Return the command for a paused worker. Raises ``BadInput`` if its work was over before the pause."""
     try:
         return _attached(store, of)
@@ -160,7 +160,7 @@ def _still_attached(store: SqliteStore, of: Aggregate) -> Attached:
         raise BadInput(f"the session has ended meanwhile: {gone}; {back} lets the agent go on") from None
 
 
-def _attached(store: SqliteStore, of: Aggregate) -> Attached:
+def _attached(store: LogStore, of: Aggregate) -> Attached:
     """Return the command for the conversation of a worker. Raises ``BadInput`` if there is none."""
     conversation = must_have_conversation(of)
     directory = FleetFolder(store.path).last_start(of.key, status.agent_status(of).sessions)
@@ -177,7 +177,7 @@ def _attached(store: SqliteStore, of: Aggregate) -> Attached:
     return Attached(argv, order.cwd, _variables(store, of.key))
 
 
-def _variables(store: SqliteStore, name: str) -> dict[str, str]:
+def _variables(store: LogStore, name: str) -> dict[str, str]:
     """Return the variables of the fleet file by which the agent's program finds its conversations; no secrets."""
     try:
         fleet = load(Path(store.meta("source") or ""), watch=True)

@@ -21,7 +21,7 @@ from lifefold.interpreters.cli.wording import as_typed
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
 from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.fleet_runner.folder import BESIDE, FleetFolder
-from lifefold.interpreters.store import Locked, SqliteStore
+from lifefold.interpreters.store import Locked, LogStore, open_log
 from lifefold.interpreters.worktrees.cleaning import Left, Place, beside_worktrees, left_of, remove
 from lifefold.interpreters.worktrees.errors import GitError, WorkplaceError
 from lifefold.interpreters.worktrees.tenure import holder
@@ -92,7 +92,7 @@ def _remains(log: Path) -> Remains:
     return Remains(path, run, fleet, branch, place, left, beside_worktrees(root, left.worktrees))
 
 
-def _must_be_over(store: SqliteStore) -> None:
+def _must_be_over(store: LogStore) -> None:
     if not is_over(logs.fold(store).aggregates):
         onward = logs.typed(f"lifefold run {logs.FLEET_FILE} continues it, and lifefold stop --all ends it", store)
         raise BadInput(f"{store.path}: its fleet is not over; {onward}; nothing is removed")
@@ -170,7 +170,7 @@ def _bytes(path: Path) -> int:
 def _remove(of: Remains, *, unmerged: bool) -> None:
     """Remove what a log has left, the log last, so that the same command completes an interrupted removal."""
     try:
-        store = SqliteStore.open(of.log, patient=False)
+        store = open_log(of.log, patient=False)
     except Locked as error:
         raise BadInput(f"{of.log}: a runner is at work with it; nothing is removed") from error
     with store:
@@ -186,6 +186,7 @@ def _remove(of: Remains, *, unmerged: bool) -> None:
         folder = FleetFolder(of.log)
         keeps = not unmerged and bool(beside_worktrees(folder.worktrees))
         _remove_files(folder, keeps_worktrees=keeps)
+        store.discard()
         for path in _beside(of.log):
             path.unlink(missing_ok=True)
     stays = [*([str(folder.worktrees)] if keeps else []), *(left.unmerged or {}), *left.in_use]

@@ -31,7 +31,7 @@ from lifefold.interpreters.desk.history import History, open_claims
 from lifefold.interpreters.desk.verifications import Verification
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain import task_status
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
 """The colours of lines by their first character, as git's: added, removed, and the place in the file."""
@@ -74,7 +74,7 @@ def _attempts(task: FleetTask, history: History, attempt: int, since: int) -> At
     return Attempts(attempt, since, claims)
 
 
-def _print(store: SqliteStore, task: FleetTask, arguments: Namespace, of: Attempts) -> int:
+def _print(store: LogStore, task: FleetTask, arguments: Namespace, of: Attempts) -> int:
     options = (f"--stat={shutil.get_terminal_size().columns}",) if arguments.stat else ()
     if arguments.json:
         found = anyio.run(partial(difference, store, task, options, of, with_verification=arguments.verification))
@@ -93,7 +93,7 @@ def _print(store: SqliteStore, task: FleetTask, arguments: Namespace, of: Attemp
     return 0
 
 
-def task_of(store: SqliteStore, name: str, history: History) -> FleetTask:
+def task_of(store: LogStore, name: str, history: History) -> FleetTask:
     """Return the record of a task, and fill the history of its log. Raises ``BadInput`` for an unknown one."""
     ledger = Ledger(system)
     for decision in logs.decisions(store, ledger):
@@ -144,7 +144,7 @@ def _words(tool: str) -> list[str]:
     return words
 
 
-def _with_tool(store: SqliteStore, task: FleetTask, tool: str, of: Attempts) -> int:
+def _with_tool(store: LogStore, task: FleetTask, tool: str, of: Attempts) -> int:
     """Run a program on two folders with the changed files of both states; they are removed after it."""
     words = _words(tool)
     with tempfile.TemporaryDirectory(prefix="lifefold-diff-") as folder:
@@ -154,7 +154,7 @@ def _with_tool(store: SqliteStore, task: FleetTask, tool: str, of: Attempts) -> 
     return 0
 
 
-async def _sides(store: SqliteStore, task: FleetTask, folder: Path, of: Attempts) -> tuple[Changes, tuple[Path, Path]]:
+async def _sides(store: LogStore, task: FleetTask, folder: Path, of: Attempts) -> tuple[Changes, tuple[Path, Path]]:
     repository = Repository(store)
     changes = await compared(repository, task, of)
     return changes, await repository.sides(changes, folder)

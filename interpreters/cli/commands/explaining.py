@@ -36,7 +36,7 @@ from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import look
 from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
 from lifefold.interpreters.processes.command import plain
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 MOST_CAUSES: Final = 20
 """The most tasks shown that a task waits for, directly or not."""
@@ -85,7 +85,7 @@ def why(arguments: Namespace) -> None:
         print(plain(line.encode()))
 
 
-def _then(store: SqliteStore) -> str:
+def _then(store: LogStore) -> str:
     """Return of which moment an explanation of the past is."""
     return f"This is the fleet {logs.then(store)}."
 
@@ -102,7 +102,7 @@ def _tasks(ledger: Ledger) -> Container[str]:
     return ledger.aggregates[board.NAME].entities
 
 
-def _explain_service(store: SqliteStore, ledger: Ledger, arguments: Namespace, in_the_way: Sequence[str]) -> None:
+def _explain_service(store: LogStore, ledger: Ledger, arguments: Namespace, in_the_way: Sequence[str]) -> None:
     runs = store.is_written()
     now_ms = logs.now_ms(store)
     said = projection.explain_service(ledger.aggregates[f"{service.KIND}/{arguments.task}"], now_ms)
@@ -131,7 +131,7 @@ def _told(story: projection.Story, decision: Decision) -> projection.Story:
     return story
 
 
-def _must_be_there(store: SqliteStore, ledger: Ledger, task: str) -> None:
+def _must_be_there(store: LogStore, ledger: Ledger, task: str) -> None:
     """Raise ``BadInput`` for an unknown task, with similar names, or with the earlier log that has it.
 
     For an agent, it names the commands that show it.
@@ -146,7 +146,7 @@ def _must_be_there(store: SqliteStore, ledger: Ledger, task: str) -> None:
         raise found_earlier(store, unknown) from None
 
 
-def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *, runs: bool) -> Iterator[str]:
+def _doubts(store: LogStore, ledger: Ledger, said: projection.Explanation, *, runs: bool) -> Iterator[str]:
     """Yield what the log says and the processes contradict."""
     concerned = {each.task for each in said.causes}
     moves = any(not each.settled and each.id in concerned for each in task_status.tasks(ledger.aggregates))
@@ -181,7 +181,7 @@ class _Owner(msgspec.Struct):
         return f"{self.name} is {self.lifecycle}: {look}{silent}."
 
 
-def _owner(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *, runs: bool) -> _Owner | None:
+def _owner(store: LogStore, ledger: Ledger, said: projection.Explanation, *, runs: bool) -> _Owner | None:
     """Return how the owner of the task looks; None without one."""
     of = ledger.aggregates.get(f"{worker.KIND}/{said.owner}")
     if of is None:
@@ -200,7 +200,7 @@ def _owners(ledger: Ledger, said: projection.Explanation) -> Collection[str]:
     return {each.owner for each in task_status.tasks(ledger.aggregates) if each.id in concerned and each.owner}
 
 
-def _in_the_way(store: SqliteStore, ledger: Ledger, agents: Collection[str]) -> Iterator[str]:
+def _in_the_way(store: LogStore, ledger: Ledger, agents: Collection[str]) -> Iterator[str]:
     """Yield the quarantines of these agents, and their blocked merges unless the fleet is over."""
     concerned = [each for each in quarantines.found(store, ledger) if each.name in agents]
     yield from (f"{line}." for line in awaited.quarantined(concerned, logs.option(store.path)))

@@ -17,7 +17,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.recorded_logs import OneLog, must_be_of, one_log, opened, position_of
 from lifefold.interpreters.cli.written import see_to, write
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
-from lifefold.interpreters.store import Entry, NotAStore, SqliteStore
+from lifefold.interpreters.store import Entry, LogStore, NotAStore
 
 if TYPE_CHECKING:
     from lifefold.interpreters.telemetry.fleet_spans import FleetSpans
@@ -78,7 +78,7 @@ def _itf(arguments: Namespace) -> int:
     return 0
 
 
-def _otel(arguments: Namespace, of: OneLog, store: SqliteStore, writer: "Writer") -> int:
+def _otel(arguments: Namespace, of: OneLog, store: LogStore, writer: "Writer") -> int:
     """Write the spans and the metrics of a log; return 130 after leaving early."""
     from lifefold.interpreters.telemetry.fleet_spans import FleetSpans  # noqa: PLC0415 - slow to import
     from lifefold.interpreters.telemetry.identifiers import identity_of  # noqa: PLC0415 - as above
@@ -127,7 +127,7 @@ def _put(
 
 
 def _follow(  # noqa: PLR0913, PLR0917 - the parts of an export, each with its name
-    store: SqliteStore,
+    store: LogStore,
     of: OneLog,
     ledger: Ledger,
     exporter: "Exporter",
@@ -150,7 +150,7 @@ def _follow(  # noqa: PLR0913, PLR0917 - the parts of an export, each with its n
     return True
 
 
-def _entries(store: SqliteStore, of: OneLog) -> "list[Entry]":
+def _entries(store: LogStore, of: OneLog) -> "list[Entry]":
     try:
         entries = list(anyio.run(store.read))
     except NotAStore as error:

@@ -22,7 +22,7 @@ from lifefold.interpreters.desk.session_output import SessionOutput, secrets_of_
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 T = TypeVar("T")
 Waits = Callable[[], bool]
@@ -60,7 +60,7 @@ def output(arguments: Namespace) -> None:
 class Reading:
     """One reading of the outputs of an agent or a task."""
 
-    def __init__(self, store: SqliteStore, arguments: Namespace) -> None:
+    def __init__(self, store: LogStore, arguments: Namespace) -> None:
         """Fold the log, and find the session. Raises ``BadInput`` without one."""
         self._store: Final = store
         self._arguments: Final = arguments

@@ -28,7 +28,7 @@ from lifefold.interpreters.fleet_file import Agent, Fleet, FleetFileError, Servi
 from lifefold.interpreters.fleet_runner.log_owner import fresh_log
 from lifefold.interpreters.fleet_runner.plan_changes import Proposed, proposed
 from lifefold.interpreters.fleet_runner.python_targets import unloadable
-from lifefold.interpreters.store import SqliteStore, StoreError
+from lifefold.interpreters.store import LogStore, StoreError, peek_log
 
 
 def plan(arguments: Namespace) -> int:
@@ -37,7 +37,7 @@ def plan(arguments: Namespace) -> int:
         fleet = load(Path(arguments.fleet), watch=True)
     except FleetFileError as error:
         raise BadInput(str(error)) from error
-    log = logs.named(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
+    log = logs.log_of(fleet.source, fleet.name, arguments.db)
     if not arguments.db:
         must_keep_its_name(fleet, log)
     if not log.exists():
@@ -74,7 +74,7 @@ def look(fleet: Fleet, log: Path, *, partial: bool = False) -> Proposed | None:
         return None if of is None else _proposed(fleet, store, of, partial=partial)
 
 
-def _proposed(fleet: Fleet, store: SqliteStore, of: Aggregate, *, partial: bool) -> Proposed | None:
+def _proposed(fleet: Fleet, store: LogStore, of: Aggregate, *, partial: bool) -> Proposed | None:
     try:
         return proposed(fleet, store, of, partial=partial)
     except ValueError as error:
@@ -106,7 +106,7 @@ def _goes_on_as(fleet: Fleet, log: Path) -> tuple[str, bool]:
     The name is empty for any other log.
     """
     try:
-        with SqliteStore.peek(log) as store:
+        with peek_log(log) as store:
             name = store.meta("fleet") or ""
             is_its = store.meta("source") == str(fleet.source) and name != fleet.name
             return (name, store.is_written()) if is_its and not is_over(logs.fold(store).aggregates) else ("", False)

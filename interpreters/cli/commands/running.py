@@ -48,7 +48,8 @@ from lifefold.interpreters.fleet_runner.python_targets import unloadable
 from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
 from lifefold.interpreters.fleet_runner.variables import untold
 from lifefold.interpreters.processes.private import is_open_to_others, make_private, open_private
-from lifefold.interpreters.store import NotAStore, SqliteStore, StoreError, Unwritable
+from lifefold.interpreters.store import NotAStore, StoreError, Unwritable, peek_log
+from lifefold.interpreters.store.address import is_address
 from lifefold.interpreters.worktrees.errors import WorkplaceError
 from lifefold.interpreters.worktrees.left_at_pipes import end_own_at_pipes
 
@@ -62,8 +63,8 @@ def run(arguments: Namespace) -> int:
     """Run a fleet from its fleet file."""
     with outlet.opened() as out, ExitStack() as beside:
         fleet = _load(Path(arguments.fleet), watch=arguments.watch)
-        log = logs.named(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
-        if arguments.db and not log.absolute().parent.is_dir():
+        log = logs.log_of(fleet.source, fleet.name, arguments.db)
+        if arguments.db and not is_address(arguments.db) and not log.absolute().parent.is_dir():
             raise BadInput(
                 f"--db {log}: {log.absolute().parent} is not a folder; accepted: a file in an existing folder"
             )
@@ -281,7 +282,7 @@ def _summarized(runner: Runner, account: Account, verdict: Verdict, log: Path) -
     total = spent(account.spending.total)
     removed = f"{len(every) - len(tasks)} removed; " if len(every) > len(tasks) else ""
     yield f"{closed} of {len(tasks)} tasks closed; {removed}{f'spent {total}; ' if total else ''}the log is {log}"
-    with SqliteStore.peek(log) as store:
+    with peek_log(log) as store:
         unmerged, before = UnmergedWork(store), before_of(store).ended
     yield from filter(None, map(_outcome, every))
     if runner.fleet.repository is not None and (idle := task_status.without_change(tasks)):

@@ -26,7 +26,7 @@ from lifefold.interpreters.explain import why
 from lifefold.interpreters.explain.words import of_agent
 from lifefold.interpreters.fleet_runner.agent_looks import marked
 from lifefold.interpreters.processes.command import plain
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 LABEL: Final = 14
 """The width of the labels at the left."""
@@ -66,7 +66,7 @@ def show(arguments: Namespace) -> None:
             print(line)
 
 
-def _task(page: TaskPage, store: SqliteStore, width: int) -> Iterator[str]:
+def _task(page: TaskPage, store: LogStore, width: int) -> Iterator[str]:
     of, now_ms = page.task, logs.now_ms(store)
     yield from textwrap.wrap(page.sentence, width)
     yield ""
@@ -117,7 +117,7 @@ def _claim(of: ClaimRecord, number: int, sessions: Sequence[SessionRecord], now_
     return f"{number}  {moment(of.began_ms)}  {of.agent}{what}, {took}: {' '.join(ended.split())}{counted}"
 
 
-def _agent(page: AgentPage, store: SqliteStore, width: int, *, runs: bool) -> Iterator[str]:
+def _agent(page: AgentPage, store: LogStore, width: int, *, runs: bool) -> Iterator[str]:
     of, now_ms = page.agent, logs.now_ms(store)
     is_now = store.past is None
     seen = plain_state(of, page.evidence, runs=runs) if is_now else of_agent(of.state, of.task, of.desired_state)

@@ -12,7 +12,7 @@ from lifefold.interpreters.engine import Ledger, LogMismatchError, LogWriter, Wa
 from lifefold.interpreters.engine.seam import Undone, must_suit
 from lifefold.interpreters.engine.upgrade import Examined, examined
 from lifefold.interpreters.rules import rules_version
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import open_log, peek_log
 
 
 def upgrade(arguments: Namespace) -> int:
@@ -52,7 +52,7 @@ def _named(names: list[str]) -> tuple[System, Path]:
 
 
 async def _examined(system: System, log: Path) -> Examined:
-    with SqliteStore.peek(log) as store:
+    with peek_log(log) as store:
         entries = await store.read()
         _must_be_of(system, {each.stream.partition("/")[0] for each in entries} - {ENGINE})
         return examined(system, rules_version(system), entries, await store.performed())
@@ -69,7 +69,7 @@ def _must_be_of(system: System, kinds: set[str]) -> None:
 
 async def _record(system: System, log: Path) -> None:
     """Become the writer, and record that these rules decide from here on. The log may have got entries meanwhile."""
-    with SqliteStore.open(log, patient=False) as store:
+    with open_log(log, patient=False) as store:
         ledger, undone = Ledger(system, rules=rules_version(system)), Undone(await store.performed())
         for decision in ledger.fold(await store.read()):
             undone.observe(decision)

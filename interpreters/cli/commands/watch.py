@@ -29,7 +29,7 @@ from lifefold.interpreters.cli.watched import Followed
 from lifefold.interpreters.desk import registry
 from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.processes.command import plain
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore
 
 LOOK_S: Final = 0.25
 """The longest time between two looks at the log and at the keys, in seconds."""
@@ -77,7 +77,7 @@ def _log(given: str) -> Path:
 class _Watch:
     """The screen of one watched fleet."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: LogStore) -> None:
         ledger, account, further = logs.begun(store)
         self._followed: Final = Followed(store, ledger)
         self._followed.observers.append(account.observe)

@@ -179,6 +179,7 @@ FEW: Final = Bounds(within={STATUS.name: two_incarnations, "lease": little_money
 OPENING: Final = (("agent/a", Envelope("", Opened(agent.opening(Counted(agent_id="a", budget_microusd=4))), 0)),)
 
 
+@pytest.mark.cover
 def test_an_agent_and_its_leases_keep_the_budget_whatever_becomes_of_them() -> None:
     """Over a restart, with work that reports to a lease that is over."""
     report = check(budgeted(*agent.agent_type.rules), opening=OPENING, bounds=FEW)

@@ -41,6 +41,8 @@ OTHERS = {
     "diagram",
     "clean",
     "completion",
+    "copy",
+    "move",
     "serve",
     "show",
     "diff",
@@ -107,6 +109,15 @@ def test_a_session_does_not_clean(log: FleetLog, capsys: pytest.CaptureFixture[s
     """Also another fleet's log is none of its business."""
     assert main(["clean", str(log.path), "--yes"]) == 2
     assert "clean is for an operator" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("session")
+@pytest.mark.parametrize("words", [["copy", "{log}", "copy.db"], ["move", "{log}", "--to", "file"]])
+def test_a_session_does_not_take_a_log_elsewhere(
+    log: FleetLog, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert main([each.format(log=log.path) for each in words]) == 2
+    assert f"{words[0]} is for an operator" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("session")

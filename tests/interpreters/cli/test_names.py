@@ -30,7 +30,7 @@ def test_a_name_that_is_not_there_is_answered_with_those_that_are(name: str, nam
 @pytest.mark.parametrize(
     ("words", "instead"),
     [
-        (["aprove", "docs"], "did you mean lifefold approve?"),
+        (["aprove", "docs"], "did you mean lifefold approve or lifefold move?"),
         (["stauts"], "did you mean lifefold status or lifefold task?"),
         (["qwxyz", "--db", "x"], "see lifefold --help"),
     ],

@@ -17,7 +17,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.joining import as_options
 from lifefold.interpreters.cli.positions import position
 from lifefold.interpreters.store import SqliteStore
-from lifefold.interpreters.store.past import PastStore, UnknownPosition
+from lifefold.interpreters.store.past import UnknownPosition, log_at
 from lobby import ALLOWED, BEGIN_MS, written
 
 
@@ -132,7 +132,7 @@ def test_the_past_is_not_followed(fleet: Path, words: tuple[str, ...], capsys: p
 def test_a_past_store_has_no_later_entry_and_no_writer(tmp_path: Path) -> None:
     """All ways to read end at the position, also while a runner writes."""
     path = written(tmp_path / "door.db", ALLOWED)
-    with SqliteStore.open(path), PastStore.at(path, 3) as store:
+    with SqliteStore.open(path), log_at(path, 3) as store:
         assert [each.version for each in anyio.run(store.read)] == [1, 2, 3]
         assert [each.version for each in anyio.run(store.read, "lobby", 1)] == [2, 3]
         assert [each.version for each in anyio.run(store.read_on, 2)] == [3]
@@ -140,7 +140,7 @@ def test_a_past_store_has_no_later_entry_and_no_writer(tmp_path: Path) -> None:
         assert not store.is_written()
         assert logs.now_ms(store) == BEGIN_MS + 2_000
     with pytest.raises(UnknownPosition, match="has no position 9"):
-        PastStore.at(path, 9)
+        log_at(path, 9)
 
 
 def test_the_time_of_the_present_is_that_of_the_clock(tmp_path: Path) -> None:

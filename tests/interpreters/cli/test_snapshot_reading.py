@@ -14,7 +14,7 @@ from lifefold.interpreters.engine import Ledger, snapshots
 from lifefold.interpreters.engine.snapshots import load
 from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.store import SqliteStore
-from lifefold.interpreters.store.past import PastStore
+from lifefold.interpreters.store.past import log_at
 
 ENTRIES, TASKS = 400, 12
 
@@ -69,7 +69,7 @@ def logs_fold(log: Path) -> object:
 
 def test_the_past_is_folded_without_the_snapshot(log: Path) -> None:
     """A snapshot is of a later position."""
-    with PastStore.at(log, 90) as past:
+    with log_at(log, 90) as past:
         ledger = logs.fold(past)
         assert ledger.entries == sum(each.version for each in ledger.aggregates.values()) == 90
         assert ledger.aggregates == whole(past)[0].aggregates

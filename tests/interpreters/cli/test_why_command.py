@@ -36,6 +36,7 @@ def test_a_blocked_task_is_explained_down_to_what_has_failed(sandbox: Sandbox) -
         "task", "state", "since_ms", "owner", "sentence", "reason", "causes", "story", "onward", "options", "turn",
         "runner", "doubts", "in_the_way", "unmerged", "output", "untold", "agent",
     ]  # fmt: skip
+    assert sandbox.json("why", "task:plain-3")["sentence"] == explained["sentence"]
     assert [each["task"] for each in explained["causes"]] == ["plain-3", "plain-2", "plain-1"]
     assert (explained["runner"], explained["doubts"]) == ("not running", [])
     assert explained["story"][0]["lines"][0]["said"] == "put on the board as OPEN"

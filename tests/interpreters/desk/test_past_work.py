@@ -16,7 +16,7 @@ from lifefold.interpreters.desk.changes import NoChangesError, Repository, Then
 from lifefold.interpreters.desk.history import History
 from lifefold.interpreters.desk.verifications import Verification, begun_by
 from lifefold.interpreters.store import SqliteStore
-from lifefold.interpreters.store.past import PastStore
+from lifefold.interpreters.store.past import log_at
 from web_desk import served
 
 FAR_MS = 4_000_000_000_000
@@ -32,7 +32,7 @@ def positions_of(sandbox: Sandbox, task: str, state: State) -> list[int]:
     """Return the positions at which a task is in a state."""
     found: list[int] = []
     for seq in range(1, newest(sandbox) + 1):
-        with PastStore.at(sandbox.log, seq) as store:
+        with log_at(sandbox.log, seq) as store:
             record: FleetTask | None = None
             try:
                 record = task_of(store, task, History())

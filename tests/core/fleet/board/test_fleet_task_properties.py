@@ -82,6 +82,7 @@ NEAREST_STATES: Final = 500
 """How many states of a task that may be aborted are looked at always; there is a certificate of all of them."""
 
 
+@pytest.mark.cover
 def test_a_task_that_may_be_aborted_has_its_properties_in_the_nearest_states() -> None:
     """Among them those of a task that was aborted while it rests."""
     report = check(starting(ABORTING), bounds=replace(FEW, states=NEAREST_STATES, compared=0))

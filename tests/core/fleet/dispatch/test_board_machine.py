@@ -20,6 +20,7 @@ from lifefold.core.kernel import AggregateType
     ],
     ids=["short", "long"],
 )
+@pytest.mark.cover
 def test_a_board_has_its_properties_whatever_is_said_to_it(course: Any) -> None:
     """And what its rules look up is, after every step, what the tasks and worker slots are.
 

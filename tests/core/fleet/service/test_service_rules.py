@@ -82,6 +82,7 @@ def checked(of: System) -> set[str]:
     return {each.name for each in report.broken()} - NEVER_HERE
 
 
+@pytest.mark.cover
 def test_a_fleet_that_serves_has_its_properties() -> None:
     """As it is shipped; of what is farther away there is a certificate."""
     assert checked(system) == set()

@@ -19,6 +19,7 @@ from lost_rules import without
     ],
     ids=["short", "long"],
 )
+@pytest.mark.cover
 def test_a_fleet_has_its_properties_whatever_happens_to_it(course: Any) -> None:
     """Those of every machine, of the board and the workers, of all together; and what people expect of any fleet."""
     run_state_machine_as_test(Fleet, settings=course)

@@ -363,6 +363,7 @@ def test_every_mistake_breaks_its_property(mutant: str) -> None:
     must_be_found(MUTANTS[mutant], replace(BOUNDS, compared=0, states=5_000))
 
 
+@pytest.mark.cover
 def test_a_fleet_that_asks_has_all_its_properties() -> None:
     """In its nearest states; the certificate has all of them."""
     report = check(system, opening=named("fleet-asking").opening, bounds=Bounds(states=1_500, compared=0))

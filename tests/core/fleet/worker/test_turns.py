@@ -245,6 +245,7 @@ def test_a_requeued_orphan_fails_its_turn() -> None:
     assert failed(of)[2] is AbortReason.TIMEOUT
 
 
+@pytest.mark.cover
 def test_the_nearest_states_of_a_fleet_with_turns_have_all_properties() -> None:
     """A refused event of a rule would leave the turn behind its claim."""
     fleet = named("fleet-turns")

@@ -1,0 +1,87 @@
+"""The paths of logs on servers: a command line names such a log by its address, and all else by its path.
+
+The path is that of a pointer (``lifefold.interpreters.store.pointer``), and the files of the fleet are beside it. A
+pointer that is known is used: one in ``.lifefold`` here, or one of a fleet that has run on this machine. Otherwise a
+run gets the path of its fleet's log. A command that reads gets a path in the folder of this user's state.
+"""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from lifefold.interpreters.desk import registry
+from lifefold.interpreters.processes.private import make_private
+from lifefold.interpreters.store.address import is_address, read_address
+from lifefold.interpreters.store.opening import is_on_server
+from lifefold.interpreters.store.pointer import address_of, announce, write_pointer
+
+FOLDER: Final = ".lifefold"
+"""The folder of the logs of a folder."""
+
+_ATTRIBUTES: Final = ("db", "log", "logs", "names", "origin", "target")
+"""The arguments of commands that name logs."""
+
+_FIRST_OF_TWO: Final = "task"
+"""The argument of ``diff`` that names the first of two logs, if there is another one."""
+
+
+def with_paths(arguments: Namespace) -> None:
+    """Replace the addresses of logs in the arguments of a command by paths. Raises ``NotAStore``, ``StoreError``."""
+    if hasattr(arguments, "fleet"):
+        return  # the fleet's file says where the log of a run belongs
+    for name in (*_ATTRIBUTES, *([_FIRST_OF_TWO] if isinstance(getattr(arguments, "log", None), list) else [])):
+        given = getattr(arguments, name, None)
+        if isinstance(given, list):
+            setattr(arguments, name, [_with_path(each) for each in given])
+        elif isinstance(given, str):
+            setattr(arguments, name, _with_path(given))
+
+
+def path_of(text: str, folder: Path | None = None, name: str = "") -> Path:
+    """Return the path of the log with this address; a run gives the folder and the name of its fleet.
+
+    Raises ``NotAStore`` for an unusable address, ``StoreError`` if the server cannot be asked.
+    """
+    address = read_address(text)
+    known = next((each for each in _pointers(folder or Path()) if address_of(each) == address), None)
+    if known is not None:
+        return known
+    path = _free((_state() if folder is None else folder / FOLDER) / f"{name or address.log}.db")
+    if is_on_server(address, path):
+        make_private(path.parent)
+        write_pointer(path, address)
+    else:
+        announce(path, address)
+    return path
+
+
+def announce_next(log: Path, then: Path) -> None:
+    """Note that the log of the next run is where the log of this run is; for a log on a server, in its database."""
+    address = address_of(log)
+    if address is not None:
+        announce(then, address.named(f"{address.log.partition('.run-')[0]}{_END.join(then.stem.rpartition(_END)[1:])}"))
+
+
+def _with_path(word: str) -> str:
+    return str(path_of(word)) if is_address(word) else word
+
+
+def _pointers(folder: Path) -> Iterator[Path]:
+    """Yield the paths that may have a pointer: here, in the state of this user, and of the fleets of this machine."""
+    for each in (folder / FOLDER, _state()):
+        yield from sorted(each.glob("*.db"))
+    yield from (Path(each.log) for each in registry.found())
+
+
+def _state() -> Path:
+    return registry.folder().parent / "logs"
+
+
+def _free(path: Path) -> Path:
+    names = (path.with_name(f"{path.stem}{'' if number == 1 else f'-{number}'}.db") for number in count(1))
+    return next(each for each in names if not each.exists())
+
+
+_END: Final = ".run-"

@@ -1,0 +1,161 @@
+"""What a log on a server is made of: its schema, its versions, and what is refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import psycopg
+import pytest
+from psycopg import sql
+
+from conformance import entry
+from lifefold.interpreters.store import (
+    Batch,
+    Damaged,
+    NotAStore,
+    NotThere,
+    Snapshot,
+    SnapshotPart,
+    StoreError,
+    Unwritable,
+    VersionConflict,
+)
+from lifefold.interpreters.store.anchor_file import anchor_beside
+from lifefold.interpreters.store.pointer import write_pointer
+from lifefold.interpreters.store.postgres import Address, PostgresStore, read_address, schema
+from postgres_server import PostgresServer
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def address(postgres: PostgresServer) -> Address:
+    return read_address(postgres.new_log())
+
+
+@pytest.fixture
+def session(address: Address) -> Iterator[psycopg.Connection]:
+    """A session of another program, with the schema of the log as its search path."""
+    with psycopg.connect(address.url, autocommit=True, options=f"-c search_path={address.log}") as found:
+        yield found
+
+
+def test_a_log_is_a_schema_that_people_can_query(address: Address, session: psycopg.Connection) -> None:
+    with PostgresStore.create(address, {"fleet": "x"}) as store:
+        anyio.run(store.append, Batch((entry("a", 1), entry("b", 1)), {"a": 1}))
+    rows = session.execute("SELECT position, stream, version FROM entries ORDER BY position").fetchall()
+    assert rows == [(1, "a", 1), (2, "b", 1)]
+    with pytest.raises(FileExistsError):
+        PostgresStore.create(address, {})
+
+
+def test_a_log_can_be_made_in_an_empty_schema(address: Address, session: psycopg.Connection) -> None:
+    """As one that an administrator has made for a user who may make none."""
+    session.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(address.log)))
+    with PostgresStore.create(address, {}) as store:
+        anyio.run(store.append, Batch((entry("a", 1),)))
+        assert [each.stream for each in anyio.run(store.read)] == ["a"]
+
+
+def test_what_is_no_log_is_refused(address: Address, session: psycopg.Connection) -> None:
+    with pytest.raises(NotThere, match=f"there is no log '{address.log}'"):
+        PostgresStore.peek(address)
+    session.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(address.log)))
+    session.execute("CREATE TABLE things (id INTEGER)")
+    with pytest.raises(NotAStore, match="is of another program"):
+        PostgresStore.peek(address)
+    with pytest.raises(FileExistsError):
+        PostgresStore.create(address, {})
+
+
+def test_a_log_of_an_earlier_version_is_brought_to_this_one_by_its_next_writer(
+    address: Address, session: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader reads it before that. A log of a later version is refused."""
+    with PostgresStore.create(address, {}) as store:
+        anyio.run(store.append, Batch((entry("a", 1),)))
+    monkeypatch.setattr(schema, "VERSION", 3)
+    steps = {1: ("ALTER TABLE posts ADD COLUMN at_ms BIGINT", "CREATE INDEX later ON posts (at_ms)"), 2: ()}
+    monkeypatch.setattr(schema, "STEPS", steps)
+    with PostgresStore.peek(address) as store:
+        assert anyio.run(store.read) == [entry("a", 1)]
+    with PostgresStore.open(address) as store:
+        anyio.run(store.append, Batch((entry("a", 2),)))
+    assert session.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == ("3",)
+    assert session.execute("SELECT at_ms FROM posts").fetchall() == []
+    monkeypatch.undo()
+    with pytest.raises(NotAStore, match="has version 3, this lifefold reads 1"):
+        PostgresStore.peek(address)
+
+
+def test_a_changed_or_missing_entry_is_found(address: Address, session: psycopg.Connection) -> None:
+    with PostgresStore.create(address, {}) as store:
+        anyio.run(store.append, Batch((entry("a", 1), entry("a", 2), entry("a", 3))))
+        session.execute("UPDATE entries SET at_ms = 7 WHERE position = 2")
+        with pytest.raises(Damaged, match=r"entry 2 \(a, version 2\) is not as it was written"):
+            anyio.run(store.read)
+        session.execute("DELETE FROM entries WHERE position = 3")
+        with pytest.raises(Damaged, match="another program has changed its entries"):
+            anyio.run(store.append, Batch((entry("a", 3),)))
+    session.execute("DROP TABLE performed")
+    with pytest.raises(Damaged):
+        PostgresStore.peek(address)
+
+
+def test_a_writer_leaves_the_anchor_beside_the_pointer(address: Address, tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    PostgresStore.create(address, {}, path).close()
+    write_pointer(path, address)
+    with PostgresStore.open(address, path) as store:
+        anyio.run(store.append, Batch((entry("a", 1),)))
+        end = anyio.run(store.chain).end
+    assert anchor_beside(path) == end
+
+
+def test_a_snapshot_is_resumed_and_dropped(address: Address) -> None:
+    part, head = SnapshotPart("a", "door", b"\0data"), SnapshotPart("a", "", b"head", version=1)
+    with PostgresStore.create(address, {}) as store:
+        anyio.run(store.append, Batch((entry("a", 1, "k"),)))
+        anyio.run(store.append, Batch((entry("a", 2),), snapshot=Snapshot("form", (part, head))))
+        found = anyio.run(store.resumed, "form")
+        assert (list(found.parts), list(found.entries), found.count) == ([head, part], [entry("a", 2)], 1)
+        assert anyio.run(store.known_keys, [("a", "k"), ("a", "x"), ("b", "k")]) == {("a", "k")}
+        anyio.run(store.drop_snapshot)
+        found = anyio.run(store.resumed, "form")
+        assert (list(found.parts), len(list(found.entries))) == ([], 2)
+
+
+def test_a_text_that_postgresql_cannot_keep_is_refused_as_a_whole(address: Address) -> None:
+    with PostgresStore.create(address, {}) as store:
+        with pytest.raises(StoreError, match="NUL"):
+            anyio.run(store.append, Batch((entry("a", 1), entry("a\0", 1))))
+        assert anyio.run(store.read) == []
+        with pytest.raises(VersionConflict):
+            anyio.run(store.append, Batch((entry("a", 2),)))
+
+
+def test_a_user_who_may_only_read_reads_and_is_told_that_it_cannot_write(
+    address: Address, session: psycopg.Connection, postgres: PostgresServer
+) -> None:
+    with PostgresStore.create(address, {}) as store:
+        anyio.run(store.append, Batch((entry("a", 1),)))
+    schema_name, role = sql.Identifier(address.log), sql.Identifier(f"reader_{address.log}")
+    session.execute(sql.SQL("CREATE ROLE {} LOGIN").format(role))
+    session.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema_name, role))
+    session.execute(sql.SQL("GRANT SELECT ON ALL TABLES IN SCHEMA {} TO {}").format(schema_name, role))
+    of_reader = read_address(f"postgresql://reader_{address.log}@127.0.0.1:{postgres.port}/postgres?log={address.log}")
+    with PostgresStore.peek(of_reader) as store:
+        assert anyio.run(store.read) == [entry("a", 1)]
+        with pytest.raises(Unwritable, match="this user may not do that"):
+            anyio.run(store.submit, "a", b"{}")
+
+
+def test_commits_wait_for_the_disk_whatever_the_default_of_the_role_is(
+    address: Address, session: psycopg.Connection
+) -> None:
+    session.execute("ALTER ROLE lifefold SET synchronous_commit = off")
+    try:
+        with PostgresStore.create(address, {}) as store:
+            assert store.database.execute("SELECT current_setting('synchronous_commit')").fetchone() == ("on",)
+    finally:
+        session.execute("ALTER ROLE lifefold RESET synchronous_commit")
