@@ -10,6 +10,7 @@ from benchmarks import (
     checking,
     desk_pages,
     dispatch,
+    durable_beside,
     fold,
     lifecycles,
     long_log,
@@ -53,6 +54,7 @@ NAMES = (
     "reduce",
     "lifecycles",
     "dispatch",
+    "durable",
     "startup",
     "fold",
     "macrosteps",
@@ -67,7 +69,8 @@ NAMES = (
 def _benchmarks(folder: Path) -> dict[str, Callable[[], Report]]:
     dispatched = partial(dispatch.measure, folder)
     modules = (startup, fold, macrosteps, checking, simulating, desk_pages, runner_beside)
-    measures = (reduce.measure, lifecycles.measure, dispatched, *(each.measure for each in modules))
+    durable = partial(durable_beside.measure, folder)
+    measures = (reduce.measure, lifecycles.measure, dispatched, durable, *(each.measure for each in modules))
     measures += (partial(long_log.measure, folder),)
     return dict(zip(NAMES, measures, strict=True))
 

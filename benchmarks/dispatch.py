@@ -5,7 +5,7 @@ offers one input at a time. So there are at most as many inputs in a batch as th
 """
 
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from statistics import median
 from time import process_time
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from benchmarks.agents import Agents, Sitting
 from benchmarks.bare_sqlite import Recorder, replay, replay_in_store
@@ -24,7 +25,6 @@ from lifefold.interpreters.store import Batch, SqliteStore
 
 ROUNDS = 5
 MANY = 1_000
-WANTED = 0.5
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Load:
     sessions: int
     rounds: int = ROUNDS
     think_s: tuple[float, float] | None = None
+    wanted: float | None = None
+    """The least wanted rate over that of SQLite alone."""
 
     def pause_s(self) -> Callable[[], float] | None:
         """Return a function for pauses: random, but the same in every run."""
@@ -44,10 +46,11 @@ class Load:
         return partial(Random(1).uniform, *self.think_s)  # noqa: S311 - chance, not secrecy
 
 
-FULL = Load(f"{MANY:,} agents that never pause", MANY, 3)
-ALONE = Load("one agent that never pauses", 1, 100)
+FULL = Load(f"{MANY:,} agents that never pause", MANY, 3, wanted=0.5)
+HUNDRED = Load("100 agents that never pause", 100, 10, wanted=0.3)
+ALONE = Load("one agent that never pauses", 1, 100, wanted=0.8)
 CALM = Load(f"{MANY:,} agents that think for 0.4 to 1.2 s", MANY, 1, 1, (0.4, 1.2))
-LOADS = (FULL, ALONE, CALM)
+LOADS = (FULL, HUNDRED, ALONE, CALM)
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class Round:
     engine_s: float
     processor_s: float
     bare_s: float
+    bare_processor_s: float
     store_s: float
     batches: list[Batch]
     latencies_s: list[float]
@@ -72,14 +76,22 @@ def run(load: Load, folder: Path) -> Round:
     agents = Agents(load.agents, load.sessions, load.pause_s())
     with SqliteStore.create(folder / "engine.db", {}) as store:
         recorder = Recorder(store)
+        anyio.run(_imported)
         before_s = process_time()
         engine_s = anyio.run(agents.live, recorder)
         processor_s = process_time() - before_s
         batches = anyio.run(recorder.batches)
+    before_s = process_time()
     bare_s = replay(folder / "bare.db", batches)
+    bare_processor_s = process_time() - before_s
     store_s = anyio.run(replay_in_store, folder / "store.db", batches)
     _clear(folder)
-    return Round(engine_s, processor_s, bare_s, store_s, batches, agents.latencies_s)
+    return Round(engine_s, processor_s, bare_s, bare_processor_s, store_s, batches, agents.latencies_s)
+
+
+async def _imported() -> None:
+    """Import the event loop, which is no part of a run."""
+    await checkpoint()
 
 
 def memory_bytes(folder: Path) -> float:
@@ -111,7 +123,16 @@ def measure(folder: Path) -> Report:
                 rounds[load].append(run(load, folder))
     rates = Table(
         "Entries per second, median (greatest)",
-        ("", "engine", "SQLite alone", "store alone", "entries in a run", "entries in a batch", "processor use"),
+        (
+            "",
+            "engine",
+            "SQLite alone",
+            "store alone",
+            "entries in a run",
+            "entries in a batch",
+            "processor use",
+            "processor us per entry",
+        ),
         tuple(_rates(load, rounds[load]) for load in LOADS),
     )
     latencies = Table(
@@ -123,13 +144,15 @@ def measure(folder: Path) -> Report:
         f"{cores()} cores. SQLite alone and the store alone write the rows of the engine's run in its batches.",
         f"Memory: {memory_bytes(folder) / 1_000:,.1f} kB of Python objects per agent, {MANY:,} agents in a session.",
     )
-    return Report("dispatch", (rates, latencies), tuple(_target(load, rounds[load]) for load in (FULL, ALONE)), notes)
+    return Report("dispatch", (rates, latencies), tuple(_targets(rounds)), notes)
 
 
-def _target(load: Load, rounds: list[Round]) -> Target:
-    shares = [each.bare_s / each.engine_s for each in rounds]
-    what = f"{load.title}: engine's rate over that of SQLite alone"
-    return Target(what, f"at least {WANTED:g} x", spread(shares, "{:.2f} x"), median(shares) >= WANTED)
+def _targets(rounds: dict[Load, list[Round]]) -> Iterator[Target]:
+    for load, runs in rounds.items():
+        if load.wanted is not None:
+            shares = [each.bare_s / each.engine_s for each in runs]
+            what = f"{load.title}: engine's rate over that of SQLite alone"
+            yield Target(what, f"at least {load.wanted:g} x", spread(shares, "{:.2f} x"), median(shares) >= load.wanted)
 
 
 def _rates(load: Load, rounds: list[Round]) -> tuple[str, ...]:
@@ -145,7 +168,10 @@ def _rates(load: Load, rounds: list[Round]) -> tuple[str, ...]:
     batches = [len(batch.entries) for each in rounds for batch in each.batches if batch.entries]
     use = median(each.processor_s / each.engine_s for each in rounds)
     size = f"median {median(batches):,.0f}, most {max(batches):,}"
-    return load.title, *figures, f"{rounds[0].entries:,}", size, f"{use:.0%}"
+    engine_us = median(1e6 * each.processor_s / each.entries for each in rounds)
+    bare_us = median(1e6 * each.bare_processor_s / each.entries for each in rounds)
+    cost = f"{engine_us:,.0f}; SQLite alone {bare_us:,.0f}"
+    return load.title, *figures, f"{rounds[0].entries:,}", size, f"{use:.0%}", cost
 
 
 def _latencies(load: Load, rounds: list[Round]) -> tuple[str, ...]:

@@ -80,6 +80,7 @@ def _proof(of: Certificate) -> Proof:
         None if crashes is None else Crashed(crashes.inputs, crashes.crashes, crashes.states, crashes.steps),
         of.code,
         dict(of.versions),
+        of.scope() if of.rules else None,
     )
 
 

@@ -13,12 +13,13 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from campaign_share import OPTION, CampaignShare
-from recorded_runs import RecordedRuns
+from recorded_runs import Place, RecordedRuns
 from slow_tests import SlowTests, listed
 
 settings.register_profile("short", derandomize=True, deadline=None, max_examples=30, print_blob=True)
@@ -89,3 +90,9 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     report = yield
     report.sections = [(name, text.encode(errors="backslashreplace").decode()) for name, text in report.sections]
     return report
+
+
+@pytest.fixture
+def recorded_place(tmp_path: Path) -> Place:
+    """Enter the temporary folder of a test that runs fleets without a sandbox: each run must be one of the model."""
+    return Place(tmp_path, "**/*.db")

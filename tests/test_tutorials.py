@@ -7,11 +7,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from pages import DOCS, ROOT, blocks, called, lifefold
 
 OPERATOR = ("-c", "user.name=me", "-c", "user.email=me@example.org")
 
 
+@pytest.mark.usefixtures("recorded_place")
 def test_the_tutorial_of_a_lifecycle_goes_from_a_broken_property_to_a_replayed_log(tmp_path: Path) -> None:
     """Its files are taken from the page, its commands are run in its order."""
     page = DOCS / "tutorial-lifecycle.md"
@@ -47,6 +50,7 @@ def test_the_tutorial_of_a_lifecycle_goes_from_a_broken_property_to_a_replayed_l
     called(tmp_path, sys.executable, "replay.py", code=1)
 
 
+@pytest.mark.usefixtures("recorded_place")
 def test_the_tutorial_of_a_fleet_closes_its_ten_tasks(tmp_path: Path) -> None:
     """The scripted agent does them; the last one waits for an operator."""
     page = DOCS / "tutorial-fleet.md"

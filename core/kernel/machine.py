@@ -150,6 +150,13 @@ class Machine(Generic[R]):
                 return Step(became, (*done.effects, *arm.ended, *_begin_all(arm.begun, became)))
         return self._refused(record, event)
 
+    def takes(self, record: R, event: Event) -> bool:
+        """Tell whether the state of this record accepts or postpones the event. No action is performed."""
+        arms = self._arms[record.state].get(type(event), ())
+        return type(event) in self._waiting[record.state] or any(
+            (arm.test is None or arm.test(event)) and (arm.when is None or arm.when(record, event)) for arm in arms
+        )
+
     def _refused(self, record: R, event: Event) -> Step[R, Effect] | IllegalTransition:
         """Answer for an event that no row takes: it is postponed, or it is illegal."""
         if type(event) in self._waiting[record.state]:

@@ -29,7 +29,6 @@ import msgspec
 from lifefold.core.kernel.entity import Transition
 from lifefold.core.kernel.record import Event
 from lifefold.core.kernel.row import Pattern, Source
-from lifefold.core.kernel.step import IllegalTransition
 from lifefold.effects import Activity
 
 C = TypeVar("C", bound=Callable[..., object])
@@ -104,6 +103,8 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
     of: Callable[[Any], Callable[[S], bool]] | None = None
     """Makes ``holds`` for a machine, for a property of its table."""
     localized: "Callable[[Any, str, tuple[Transition, ...]], Any] | None" = None
+    on: type[Event] | UnionType | None = None
+    """The events of an ``always_step``: ``holds`` is true of every other transition. None for any event."""
 
     def __post_init__(self) -> None:
         """Check its parts. Raises ``TypeError`` with what is accepted."""
@@ -158,7 +159,7 @@ def always_step(
     def holds_on(step: Transition) -> bool:
         return step.before is None or not isinstance(step.event, on) or holds(step)
 
-    return Property(name, PropertyKind.ALWAYS_STEP, holds_on)
+    return Property(name, PropertyKind.ALWAYS_STEP, holds_on, on=on)
 
 
 def sometimes(name: str, holds: Callable[[S], bool]) -> Property[S]:
@@ -230,7 +231,7 @@ def accepts(
             if when is not None and not when(entity):
                 return True
             return all(
-                any(_is_taken(machine, entity.record, each) for each in _examples(kind, entity))
+                any(machine.takes(entity.record, each) for each in _examples(kind, entity))
                 for kind in expected[entity.state]
             )
 
@@ -242,10 +243,6 @@ def accepts(
 def _unbound(_entity: Any) -> bool:
     message = "accepts() is a property of a machine: declare it in the machine's properties="
     raise TypeError(message)
-
-
-def _is_taken(machine: Any, record: Any, event: Event) -> bool:
-    return not isinstance(machine.step(record, event), IllegalTransition)
 
 
 def _examples(kind: type[Event] | Pattern[Any], entity: Any) -> Iterator[Event]:

@@ -21,8 +21,10 @@ import msgspec
 
 from lifefold.core.kernel import Machine, Property, alone
 from lifefold.interpreters.certificates.code import checker, code_of, digest
+from lifefold.interpreters.certificates.covering import Scope
 from lifefold.interpreters.certificates.source import Names
 from lifefold.interpreters.report.finding import Outcome
+from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.search.configuration import Bounds, Judge
 from lifefold.interpreters.search.crash_model import CrashBounds
 from lifefold.interpreters.search.report import CrashReport, Report
@@ -113,6 +115,8 @@ class Certificate(msgspec.Struct, frozen=True):
     checker: str
     versions: Mapping[str, str]
     crashes: Crashes | None = None
+    rules: str = ""
+    """The version of the rules, which each entry of a log of them has; empty in an older certificate."""
     content: str = ""
     """The digest of all other fields."""
 
@@ -123,13 +127,20 @@ class Certificate(msgspec.Struct, frozen=True):
 
     def content_digest(self) -> str:
         """Return the digest of all other fields."""
-        bare = msgspec.structs.replace(self, content="")
+        bare = msgspec.to_builtins(msgspec.structs.replace(self, content=""))
+        if not self.rules:  # an older certificate has a digest without it
+            del bare["rules"]
         return digest({"certificate": msgspec.json.encode(bare).decode()})
 
     def lacking(self) -> str:
         """Return in words why it is no proof, such as a search that ended early; empty if it is one."""
         open_ = sum(each.outcome == Outcome.UNDECIDED for each in self.verdicts.open)
         return f"the search ended after {self.truncated}, and {open_} undecided" if self.truncated or open_ else ""
+
+    def scope(self) -> Scope:
+        """Return what it is of, to be compared with the log of a run."""
+        kinds = dict.fromkeys(name.partition("/")[0] for name in self.counts.local_states)
+        return Scope(self.target, self.content or self.content_digest(), self.rules, tuple(kinds))
 
     def bounds(self, of: Bounds) -> Bounds:
         """Return its bounds; functions among them are those of the target, ``of``."""
@@ -173,6 +184,7 @@ def certify(target: Target, report: Report) -> Certificate:
         modules=modules,
         checker=checker(),
         versions=versions(),
+        rules=rules_version(target.system),
     )
     return msgspec.structs.replace(certificate, content=certificate.content_digest())
 

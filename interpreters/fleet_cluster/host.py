@@ -56,6 +56,7 @@ class FleetHost:
         with ExitStack() as taken:
             store = taken.enter_context(closing(peek_log(log, patient=True)))
             await must_belong(fleet, store)
+            folder.make()
             workplace, run = FolderWorkplace.open(folder.worktrees), store.meta("run") or ""
             handlers = Handlers(fleet, folder, workplace, run=run)
             standard = handlers.interpreter()

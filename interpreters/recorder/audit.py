@@ -10,6 +10,9 @@ Four questions are asked, in this order. The first answer that is no ends the au
    ended. What other rules decided is no fault, because their properties may have been others. The first entry of
    theirs that these would not allow is named all the same (``Audit.past``).
 
+All but the first question are asked in one pass: an entry is decided again, or folded, and judged at once
+(``safety_monitor``). If the pass finds anything, the questions are asked one after the other, with every property.
+
 The entries of the opening, which are the first of their streams, are judged when all of them are there. A system of
 many entities is judged as a whole at intervals, and near each transition between them (see ``property_monitor``). A
 property without a localized form is then found broken a few entries late.
@@ -21,8 +24,9 @@ from typing import Final
 import msgspec
 
 from lifefold.core.kernel import ENGINE, System, World
-from lifefold.interpreters.engine import Ledger, LogMismatchError
-from lifefold.interpreters.recorder.recording import Recorded, recorded
+from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
+from lifefold.interpreters.recorder.recording import Recorded, recorded_by
+from lifefold.interpreters.recorder.safety_monitor import SafetyMonitor
 from lifefold.interpreters.simulate.property_monitor import PropertyMonitor, Violation
 from lifefold.interpreters.store import Entry
 from lifefold.interpreters.store.chain import Anchor, BrokenChain, verified
@@ -80,13 +84,32 @@ def audit(system: System, chain: Chain, beside: Anchor | None = None, rules: str
     found = msgspec.structs.replace(audit_chain(chain, beside), foreign=foreign)
     if found.fault is not None:
         return found
-    ran = _Run(system, entries, rules)
+    ledger = Ledger(system, rules=rules)
+    at_once = _Run(system, entries, rules, SafetyMonitor(system), ledger.verify(entries))
+    fault, decided = at_once.fault(), len(entries) - ledger.only_folded - ledger.of_engine
+    if fault is not None:
+        return _question_by_question(system, entries, rules, msgspec.structs.replace(found, fault=fault))
+    past = _first_fault(system, entries) if foreign else None
+    return msgspec.structs.replace(found, judged=at_once.judged, decided=decided, past=past)
+
+
+def _question_by_question(system: System, entries: Sequence[Entry], rules: str, found: Audit) -> Audit:
+    """Ask the second, the third and the fourth question one after the other.
+
+    ``found`` has a fault that was seen when all of them were asked at once. It stands if no question has another.
+    """
+    ran = _folded(system, entries, rules)
     fault = ran.fault()
     if fault is not None:
         return msgspec.structs.replace(found, judged=ran.judged, fault=fault)
     fault, decided = _decided_again(system, entries, rules)
-    past = _Run(system, entries, "").fault() if foreign and fault is None else None
-    return msgspec.structs.replace(found, judged=ran.judged, decided=decided, fault=fault, past=past)
+    return msgspec.structs.replace(found, judged=ran.judged, decided=decided, fault=fault or found.fault)
+
+
+def _first_fault(system: System, entries: Sequence[Entry]) -> Fault | None:
+    """Fold a run of any rules, and return the first entry that the present properties do not allow."""
+    fault = _Run(system, entries, "", SafetyMonitor(system), Ledger(system).fold(entries)).fault()
+    return fault and (_folded(system, entries, "").fault() or fault)
 
 
 def audit_chain(chain: Chain, beside: Anchor | None = None) -> Audit:
@@ -126,13 +149,21 @@ def _named(chain: Chain, seq: int) -> tuple[str, int]:
 
 
 class _Run:
-    """The fold of a run, with its properties."""
+    """A run with its properties. ``decisions`` are those on its entries: folded, or made again."""
 
-    def __init__(self, system: System, entries: Sequence[Entry], rules: str) -> None:
+    def __init__(
+        self,
+        system: System,
+        entries: Sequence[Entry],
+        rules: str,
+        monitor: PropertyMonitor,
+        decisions: Iterator[Decision],
+    ) -> None:
         self._system: Final = system
         self._entries: Final = entries
         self._rules: Final = rules
-        self._monitor: Final = PropertyMonitor(system)
+        self._monitor: Final = monitor
+        self._decisions: Final = decisions
         self._names: Final[dict[str, None]] = {}
         self._opening: Final[list[Recorded]] = []
         """The first entries, whose properties are judged when all aggregates are there."""
@@ -144,10 +175,10 @@ class _Run:
         return self._monitor.asked
 
     def fault(self) -> Fault | None:
-        """Fold the run, and return the first entry that cannot be folded, or after which a property is broken."""
+        """Return the first entry that has no decision, or after which a property is broken."""
         folded = 0
         try:
-            for each in recorded(self._system, self._entries):
+            for each in recorded_by(self._system, self._decisions):
                 folded = each.seq
                 for step in self._due(each):
                     broken = self._broken(step, each.world)
@@ -175,6 +206,7 @@ class _Run:
         entry, reaction = each.entry, each.step.reaction
         if self._rules and entry.rules != self._rules:
             self._last = None
+            self._monitor.pass_over(reaction.aggregate)
             return None
         try:
             of = self._system.type_of(entry.stream)
@@ -199,6 +231,11 @@ class _Run:
         """Note a new aggregate, and that projections of the system now have it."""
         self._names[stream] = None
         self._monitor.begin({name: self._system.type_of(name) for name in self._names})
+
+
+def _folded(system: System, entries: Sequence[Entry], rules: str) -> _Run:
+    """Return a run that is folded as it was decided, with all properties evaluated after each entry."""
+    return _Run(system, entries, rules, PropertyMonitor(system), Ledger(system).fold(entries))
 
 
 def _of_violation(broken: Violation, each: Recorded) -> Fault:

@@ -8,7 +8,7 @@ An aggregate or a system of more than ``WHOLE`` entities is checked as a whole a
 step is checked by ``localized`` properties, near its transitions.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
+    Event,
     Fairness,
     Projection,
     Property,
@@ -63,6 +64,15 @@ class _Properties(msgspec.Struct, frozen=True):
         return bool(self.always or self.sometimes or self.follows)
 
 
+_Steps = tuple[tuple[str, tuple[Property[Any], ...]], ...]
+"""Properties of transitions, by their owners."""
+
+
+def _is_on(prop: Property[Any], event: type[Event] | None) -> bool:
+    """Tell whether a property says something about the transitions by an event; None is the creation of an entity."""
+    return prop.on is None or (event is not None and issubclass(event, prop.on))
+
+
 WHOLE: Final = 64
 """The most entities of an aggregate or a system that is checked as a whole after every step."""
 
@@ -72,8 +82,8 @@ PART: Final = 4
 _NOTHING: Final = object()
 
 
-def _sorted(owner: str, properties: Iterable[Property[Any]]) -> _Properties:
-    every = tuple(properties)
+def _sorted(owner: str, properties: Iterable[Property[Any]], kinds: Container[PropertyKind]) -> _Properties:
+    every = tuple(each for each in properties if each.property_kind in kinds)
     of = {
         property_kind: tuple(each for each in every if each.property_kind is property_kind)
         for property_kind in PropertyKind
@@ -92,10 +102,10 @@ def _sorted(owner: str, properties: Iterable[Property[Any]]) -> _Properties:
     )
 
 
-def _of_machines(system: System) -> dict[tuple[str, str], _Properties]:
+def _of_machines(system: System, kinds: Container[PropertyKind]) -> dict[tuple[str, str], _Properties]:
     """Return the properties of each machine, by kind of aggregate and name."""
     return {
-        (kind, name): _sorted(name, [*machine.properties, *map(_invariant, machine.invariants)])
+        (kind, name): _sorted(name, [*machine.properties, *map(_invariant, machine.invariants)], kinds)
         for kind, of in system.aggregates.items()
         for name, machine in of.machines.items()
     }
@@ -113,8 +123,13 @@ def _by_touched(of_system: Mapping[Any, _Properties]) -> dict[Any, list[tuple[An
 class PropertyMonitor:
     """Watches one run. ``seen`` names the reachability properties that have held, ``owed`` the due properties."""
 
-    def __init__(self, system: System, more: Iterable[Property[Any]] = ()) -> None:
-        """Gather the properties of a system and its parts; ``more`` are further properties of the system."""
+    def __init__(
+        self,
+        system: System,
+        more: Iterable[Property[Any]] = (),
+        kinds: Container[PropertyKind] = tuple(PropertyKind),
+    ) -> None:
+        """Gather the properties of these kinds of a system and its parts; ``more`` are further ones of the system."""
         self.asked = 0
         self.seen: Final[set[tuple[str, str]]] = set()
         self.owed: dict[Debt, bool] = {}
@@ -129,17 +144,17 @@ class PropertyMonitor:
         self._left = 0
         """The number of steps until the next check of the whole."""
         self._alone: Final = len(system.aggregates) == 1
-        self._of_machines: Final = _of_machines(system)
-        self._of_types: Final = {kind: _sorted(kind, of.properties) for kind, of in system.aggregates.items()}
+        self._of_machines: Final = _of_machines(system, kinds)
+        self._of_types: Final = {kind: _sorted(kind, of.properties, kinds) for kind, of in system.aggregates.items()}
         every = [*system.properties, *more]
         self._of_system: Final = {
-            projection: _sorted(system.name, [each for each in every if each.projection is projection])
+            projection: _sorted(system.name, [each for each in every if each.projection is projection], kinds)
             for projection in dict.fromkeys([None, *(each.projection for each in every)])
         }
         """By the projection of properties of the system; None for those of the whole system."""
         self._near: Final = _by_touched(self._of_system)
         """By the localized projection of a transition: its value, and the properties of it."""
-        self._steps: Final = {
+        self._steps: Final[dict[tuple[str, str], _Steps]] = {
             (kind, name): tuple(
                 (each.owner, each.steps)
                 for each in (properties, self._of_types[kind], *self._of_system.values())
@@ -147,6 +162,7 @@ class PropertyMonitor:
             )
             for (kind, name), properties in self._of_machines.items()
         }
+        self._steps_by_event: Final[dict[tuple[str, str, type[Event] | None], _Steps]] = {}
         sorts = (*self._of_machines.values(), *self._of_types.values(), *self._of_system.values())
         self._given: Final = {(each.owner, prop.name): prop.given for each in sorts for prop in each.follows}
         self._places: Final = {each: place for place, each in enumerate(self._given)}
@@ -167,13 +183,22 @@ class PropertyMonitor:
         else:
             self._look_near(reaction, system_state, under_way)
 
+    def pass_over(self, aggregate: Aggregate) -> None:
+        """Note an aggregate that has changed by a step that is not judged."""
+        self._stale[aggregate.name] = None
+
     def _look_in(self, of: AggregateType, reaction: Reaction) -> None:
         """Check the aggregate, or, if it is large, what the transitions can break in it."""
         aggregate, mine = reaction.aggregate, self._of_types[of.kind]
         self._stale[aggregate.name] = None
         if len(aggregate.entities) <= WHOLE:
             self._ask(mine, aggregate, aggregate.name)
-            return
+        else:
+            self._look_in_large(mine, reaction)
+
+    def _look_in_large(self, mine: _Properties, reaction: Reaction) -> None:
+        """Check what the transitions can break in a large aggregate."""
+        aggregate = reaction.aggregate
         self._large[aggregate.name] = None
         for touched, properties in mine.localized:
             part = touched(aggregate, aggregate.name, reaction.transitions)
@@ -185,7 +210,7 @@ class PropertyMonitor:
         kind, entities = of.kind, reaction.aggregate.entities
         is_single = self._single[kind]
         for step in reaction.transitions:
-            for owner, properties in self._steps[kind, step.machine]:
+            for owner, properties in self._steps_on(kind, step):
                 self._hold(owner, properties, step, step.entity)
             if is_single and step.before is None:
                 self._owe(self._of_machines[kind, step.machine], step.entity)
@@ -194,6 +219,17 @@ class PropertyMonitor:
             self._hold(every.owner, every.always, entities[ref], ref)
             if is_single:
                 self._follow(every, entities[ref], ref)
+
+    def _steps_on(self, kind: str, step: Transition) -> _Steps:
+        """Return the properties of transitions that such a transition can break, by their owners."""
+        key = kind, step.machine, None if step.before is None else type(step.event)
+        found = self._steps_by_event.get(key)
+        if found is None:
+            can = [
+                (owner, tuple(each for each in held if _is_on(each, key[2]))) for owner, held in self._steps[key[:2]]
+            ]
+            found = self._steps_by_event[key] = tuple((owner, held) for owner, held in can if held)
+        return found
 
     def _look_near(self, reaction: Reaction, system_state: Callable[[], SystemState], under_way: int) -> None:
         """Check what the transitions can break in the system.
@@ -204,10 +240,10 @@ class PropertyMonitor:
         if not under_way:
             touching = {name: tuple(each) for name, each in self._unasked.items()}
             self._unasked.clear()
-        name = self._system.name
+        name, now = self._system.name, system_state() if self._near else None
         for touched, every in self._near.items():
             for aggregate, transitions in touching.items():
-                part = touched(system_state(), aggregate, transitions)
+                part = touched(now, aggregate, transitions)
                 if part is None:
                     continue
                 for projection, properties in every:
@@ -220,7 +256,7 @@ class PropertyMonitor:
         """Check the whole: large aggregates and the system. Raises ``Violation``."""
         now = system_state()
         entities = sum(len(each.entities) for each in now.aggregates.values())
-        self._left = 1 if entities <= WHOLE else entities // PART
+        self._left = self._interval(entities)
         for name in self._large:
             self._ask(self._of_types[now.aggregates[name].kind], now.aggregates[name], name)
         stale = [now.aggregates[name] for name in self._stale]
@@ -233,6 +269,10 @@ class PropertyMonitor:
                 self._oversee(projection, properties, stale, under_way)
             elif properties.is_asked:
                 self._ask(properties, now, properties.owner)
+
+    def _interval(self, entities: int) -> int:
+        """Return the number of steps until the next check of the whole."""
+        return 1 if entities <= WHOLE else int(entities // PART)
 
     def _oversee(
         self, projection: Callable[[Any], Hashable], properties: _Properties, stale: Iterable[Aggregate], under_way: int

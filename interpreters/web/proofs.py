@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import Machine, Property, System
+from lifefold.interpreters.certificates.covering import Scope
 from lifefold.interpreters.rules.syntax import digest_of
 
 FILE: Final = "proofs.json"
@@ -50,6 +51,8 @@ class Proof(msgspec.Struct, frozen=True):
     crashes: Crashed | None
     code: str
     versions: Mapping[str, str]
+    scope: Scope | None = None
+    """What the certificate is of, for logs of its rules."""
 
 
 class Proofs(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from homes import ROOT, is_there
 
 
 @pytest.mark.agents
+@pytest.mark.usefixtures("recorded_place")
 def test_a_fleet_of_real_programs_closes_every_task_and_knows_its_cost_to_the_token(tmp_path: Path) -> None:
     """Each task has one conversation, which goes on after the limit."""
     programs = [task.partition("-")[0] for task in PROMPTS]

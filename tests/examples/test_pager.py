@@ -144,6 +144,7 @@ def fleet_file(folder: Path, url: str) -> Path:
     return folder / "pager.toml"
 
 
+@pytest.mark.usefixtures("recorded_place")
 def test_a_fleet_whose_agent_gives_up_pages_once(tmp_path: Path, receiver: Receiver) -> None:
     """``lifefold run`` of the example, from its fleet file; another run of it has nothing more to say."""
     file = fleet_file(tmp_path, receiver.url)
@@ -156,6 +157,7 @@ def test_a_fleet_whose_agent_gives_up_pages_once(tmp_path: Path, receiver: Recei
     assert len(receiver.got) == 1
 
 
+@pytest.mark.usefixtures("recorded_place")
 def test_a_pager_that_is_down_does_not_stop_the_fleet(tmp_path: Path) -> None:
     """It ends as it would have ended without one, and says that the page was not sent."""
     with receiving() as gone:

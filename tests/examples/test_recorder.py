@@ -57,6 +57,7 @@ def test_what_an_earlier_runner_was_asked_for_is_not_taken_down_again(tmp_path: 
     assert len(asked) == len(set(asked)) == len([each for each in again.examples if isinstance(each.what, Effect)])
 
 
+@pytest.mark.usefixtures("recorded_place")
 def test_a_fleet_is_rehearsed(tmp_path: Path) -> None:
     """``lifefold run`` of the example: all tasks closed in their order, nothing started, and every prompt on record."""
     log = tmp_path / "log.db"
@@ -71,6 +72,7 @@ def test_a_fleet_is_rehearsed(tmp_path: Path) -> None:
     assert {line["agent"] for line in lines} == {"coder-1", "coder-2"}
 
 
+@pytest.mark.usefixtures("recorded_place")
 def test_a_log_of_a_rehearsal_is_not_gone_on_with_in_earnest(tmp_path: Path) -> None:
     """Another interpreter of activities makes another fleet of it: the log says that all was done."""
     text = (EXAMPLES / "recorder.toml").read_text()

@@ -1,8 +1,9 @@
 """Every run that a test records must be a behaviour of the model: the plugin that looks at the logs of all sandboxes.
 
-A sandbox enters its folder here. After a test has passed, each log in these folders that has grown is read, and its
-entries are compared with the model (``lifefold.interpreters.testing.refinement``). The first entry that is no step of
-the model fails the test. A log that cannot be opened is left out: its test asserts the error itself.
+A sandbox enters its folder here, and so does the fixture ``recorded_place`` for tests without a sandbox. After a test
+has passed, each log in these folders that has grown is read, and its entries are compared with the model
+(``lifefold.interpreters.testing.refinement``). The first entry that is no step of the model fails the test. A log that
+cannot be opened is left out: its test asserts the error itself.
 """
 
 from collections.abc import Generator, Iterator
@@ -15,6 +16,7 @@ import anyio
 import pytest
 
 from lifefold.core.fleet import system
+from lifefold.core.kernel import ENGINE
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import SqliteStore, StoreError
 from lifefold.interpreters.testing.refinement import ForeignEntry, foreign_entry
@@ -24,16 +26,17 @@ FOREIGN: Final = "foreign_log"
 
 
 class Place:
-    """A folder with logs of fleets, as long as the sandbox lives that holds this."""
+    """A folder with logs of fleets, as long as the sandbox or the fixture lives that holds this."""
 
-    def __init__(self, folder: Path) -> None:
-        """Enter the folder."""
+    def __init__(self, folder: Path, logs: str = ".lifefold/*.db") -> None:
+        """Enter the folder. ``logs`` is the pattern of the paths of its logs."""
         self.folder: Final = folder
+        self._pattern: Final = logs
         _places.add(self)
 
     def logs(self) -> Iterator[Path]:
         """Yield the logs of the folder, in order."""
-        yield from sorted((self.folder / ".lifefold").glob("*.db"))
+        yield from sorted(self.folder.glob(self._pattern))
 
 
 _places: Final[WeakSet[Place]] = WeakSet()
@@ -42,7 +45,8 @@ _places: Final[WeakSet[Place]] = WeakSet()
 def foreign_in(log: Path) -> ForeignEntry | None:
     """Return the first entry of the log of a fleet that is no step of the model.
 
-    Return None for a log that cannot be opened, and for one that other rules have written: their model is another one.
+    Return None for a log that cannot be opened, for one of another system, and for one that other rules have written:
+    their model is another one.
     """
     try:
         # a test in a browser has left an event loop running in this thread
@@ -50,8 +54,9 @@ def foreign_in(log: Path) -> ForeignEntry | None:
             entries = thread.submit(lambda: anyio.run(store.read)).result()
     except StoreError:
         return None
+    kinds = {each.stream.partition("/")[0] for each in entries if each.stream != ENGINE}
     is_of_others = any(each.rules not in {"", rules_version(system)} for each in entries)
-    return None if is_of_others else foreign_entry(system, entries)
+    return None if is_of_others or not kinds <= system.aggregates.keys() else foreign_entry(system, entries)
 
 
 class RecordedRuns:

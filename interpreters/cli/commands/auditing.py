@@ -3,38 +3,25 @@
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import find_log
+from lifefold.interpreters.cli.proven import proven_of
 from lifefold.interpreters.cli.recorded_logs import OneLog, must_be_of, one_log
-from lifefold.interpreters.cli.wording import moment
+from lifefold.interpreters.cli.wording import in_shell, moment, this_command
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.recorder.audit import Audit, Fault, audit, audit_chain
 from lifefold.interpreters.rules import rules_version
-from lifefold.interpreters.store import peek_log
+from lifefold.interpreters.store import Entry, peek_log
 from lifefold.interpreters.store.anchor_file import END, UnreadableAnchor, anchor_beside, read_anchor
 from lifefold.interpreters.store.chain import Anchor
 from lifefold.interpreters.store.errors import Damaged
 from lifefold.interpreters.store.place import beside
-
-if TYPE_CHECKING:
-    from lifefold.interpreters.certificates.certificate import Certificate
-    from lifefold.interpreters.targets.target import Target
-
-
-class _Proof(msgspec.Struct):
-    """What a certificate says of the rules of a run; ``lacking`` is empty if it proves them."""
-
-    path: str
-    target: str
-    properties: int
-    lacking: tuple[str, ...] = ()
 
 
 def verify(arguments: Namespace) -> int:
@@ -43,18 +30,23 @@ def verify(arguments: Namespace) -> int:
         return _chain_alone(arguments)
     of = one_log(arguments.log, arguments.db)
     rules = rules_version(of.system)
-    found, span = _audited(of, arguments, rules)
-    proofs = _proofs(arguments)
+    found, span, entries = _audited(of, arguments, rules)
+    proven = proven_of(of, entries, arguments.certificate)
+    proofs = proven.proofs
     is_allowed = found.is_allowed and not any(each.lacking for each in proofs)
     if arguments.json:
         whole = {"log": str(of.path), "allowed": is_allowed, "rules": rules, **msgspec.to_builtins(found)}
-        json.dump({**whole, "certificates": msgspec.to_builtins(proofs)}, sys.stdout, indent=2)
+        json.dump({**whole, **msgspec.to_builtins(proven)}, sys.stdout, indent=2)
         print()
     else:
         print(f"{of.path}: {found.entries:,} entries{span}")
-        for line in (*_lines(found), *_of_proofs(proofs)):
+        for line in (*_lines(found), *proven.lines()):
             print(plain(line.encode()))
-        print(_allowed(found) if is_allowed else _verdict(found.fault))
+        print(_allowed(found) + proven.words() if is_allowed else _verdict(found.fault))
+        if found.fault is not None and found.fault.kind == "property" and found.fault.seq > 1:
+            own = () if of.is_fleet else (of.target.name,)
+            words = ("fork", *own, str(of.path), "--at", str(found.fault.seq - 1), "--pytest", "test_incident.py")
+            print(f"as a test: {this_command()} {in_shell(words)}")
     return 0 if is_allowed else 1
 
 
@@ -82,21 +74,21 @@ def _chain_alone(arguments: Namespace) -> int:
     return 0 if found.fault is None else 1
 
 
-def _audited(of: OneLog, arguments: Namespace, rules: str) -> tuple[Audit, str]:
-    """Return the audit of a log, and its span of time in words."""
+def _audited(of: OneLog, arguments: Namespace, rules: str) -> tuple[Audit, str, list[Entry]]:
+    """Return the audit of a log, its span of time in words, and its entries."""
     known, wrong = _anchor(of.path, arguments.anchor)
     try:
         with peek_log(of.path) as store:
             chain = anyio.run(store.chain)
     except Damaged as error:
-        return Audit(0, "", fault=Fault("chain", 0, str(error))), ""
+        return Audit(0, "", fault=Fault("chain", 0, str(error))), "", []
     entries = [entry for entry, _ in chain.rows]
     must_be_of(of, entries)
     found = audit(of.system, chain, known, rules)
     if found.fault is None and wrong:
         found = msgspec.structs.replace(found, fault=Fault("anchor", 0, wrong))
     span = f", from {moment(entries[0].at_ms)} to {moment(entries[-1].at_ms)}" if entries else ""
-    return found, span
+    return found, span, entries
 
 
 def _anchor(log: Path, given: str | None) -> tuple[Anchor | None, str]:
@@ -109,23 +101,6 @@ def _anchor(log: Path, given: str | None) -> tuple[Anchor | None, str]:
         return None, str(error)
     except OSError as error:
         raise BadInput(f"{given or beside(log, END)}: {(error.strerror or '').lower()}") from error
-
-
-def _proofs(arguments: Namespace) -> list[_Proof]:
-    """Return what certificates say of the present code."""
-    if not arguments.certificate:
-        return []
-    from lifefold.interpreters.cli.commands.verifying import read_certificates  # noqa: PLC0415 - slow to import
-    from lifefold.interpreters.cli.searching import named  # noqa: PLC0415 - as above
-
-    return [_proof(path, each, named(each.target)) for path, each in read_certificates(Path(arguments.certificate))]
-
-
-def _proof(path: Path, certificate: "Certificate", target: "Target") -> _Proof:
-    from lifefold.interpreters.certificates.certificate import changes  # noqa: PLC0415 - slow to import
-
-    lacking = (*changes(certificate, target), *filter(None, (certificate.lacking(),)))
-    return _Proof(str(path), target.name, certificate.verdicts.held, lacking)
 
 
 def _lines(found: Audit) -> Iterator[str]:
@@ -156,12 +131,6 @@ def _of_chain(found: Audit) -> Iterator[str]:
 
 
 _SHOWN = 16
-
-
-def _of_proofs(proofs: Sequence[_Proof]) -> Iterator[str]:
-    for each in proofs:
-        said = f"proves {each.properties} properties of these rules within its bounds"
-        yield f"  certificate {each.target}: {'; '.join(each.lacking) or said} ({each.path})"
 
 
 def _allowed(found: Audit) -> str:

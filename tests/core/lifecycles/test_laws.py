@@ -102,6 +102,7 @@ def test_every_event_in_every_record_has_one_answer(machine: Machine[Any], recor
             answer = machine.step(record, event)
             assert isinstance(answer, Step | IllegalTransition)
             assert machine.plain_step(record, event) == answer
+            assert machine.takes(record, event) == isinstance(answer, Step)
             assert machine.reduce(record, event) == (Success(answer) if isinstance(answer, Step) else Failure(answer))
         assert encode(record) == before
 

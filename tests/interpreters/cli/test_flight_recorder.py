@@ -113,6 +113,7 @@ def test_verify_names_the_first_entry_that_was_not_allowed(door: Path, capsys: p
     assert main(["verify", OWN, str(door)]) == 1
     said = capsys.readouterr().out
     assert "not allowed: entry 6 (lobby, version 6): door: turned at most twice: not so of door" in said
+    assert said.endswith(f" fork {OWN} {door} --at 5 --pytest test_incident.py\n")
     assert main(["verify", OWN, str(door), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["allowed"], found["fault"]["kind"], found["fault"]["seq"]) == (False, "property", 6)

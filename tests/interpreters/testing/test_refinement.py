@@ -30,7 +30,7 @@ from lifefold.interpreters.store import Batch, Entry, SqliteStore
 from lifefold.interpreters.targets.simulation_targets import named
 from lifefold.interpreters.testing.refinement import foreign_entry, is_behaviour
 from pottery_engine import OFTEN, pottery
-from recorded_runs import foreign_in
+from recorded_runs import Place, foreign_in
 
 START_MS: Final = 1_000
 
@@ -235,3 +235,19 @@ def test_a_sandbox_enters_its_logs(tmp_path: Path) -> None:
     assert [each.name for each in sandbox.place.logs()] == ["other.db", "sandbox.db"]
     for each in sandbox.place.logs():
         each.unlink()
+
+
+def test_the_folder_of_a_test_without_a_sandbox_is_entered(recorded_place: Place, tmp_path: Path) -> None:
+    """Logs at any depth; one of another system is left out, because the model of fleets says nothing about it."""
+    of_kilns = tmp_path / "deep" / "kilns.db"
+    of_kilns.parent.mkdir()
+    SqliteStore.create(of_kilns, {}).close()
+    log = after_lit()
+    _write(of_kilns, [*log, replace_entry(log[-1])])
+    assert list(recorded_place.logs()) == [of_kilns]
+    assert foreign_in(of_kilns) is None
+
+
+def replace_entry(entry: Entry) -> Entry:
+    """Return an entry again, as the next one, which is no step of its model."""
+    return struct_replace(entry, version=entry.version + 1)
