@@ -101,7 +101,7 @@ class SqliteStore:
         """What happened to the log if it is no longer at its path; ``path`` is its copy then."""
         self.past: tuple[int, int] | None = None
         """The position and the time of a log that is read as it was then (``past``); None for a log as it is."""
-        self.when_displaced: Callable[[], None] = _nothing
+        self.when_displaced: Callable[[], None] = lambda: None
         """Called when the store has noticed that and continues in the copy."""
         self._connection = connection
         self._locks: Final = [] if lock is None else [lock]
@@ -395,7 +395,3 @@ class _NotNow(Exception):
 
 
 _WAITING: Final = f"PRAGMA busy_timeout = {int(1_000 * BUSY_TIMEOUT_S)}"
-
-
-def _nothing() -> None:
-    """Do nothing."""
