@@ -3,6 +3,7 @@
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def set_ms(path: Path, at_ms: int) -> None:
 
 def nudged(version: int, at_ms: int) -> EffectContext:
     """Return the entry that has decided on a nudge at this time."""
-    entities = {
+    entities: dict[str, Entity[Any]] = {
         "session": Entity("session", Session(attempt=1)),
         "stall_detector": Entity("stall_detector", StallDetector(State.NUDGED), entered_ms=at_ms),
     }
