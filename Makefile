@@ -46,7 +46,7 @@ agents-demo: .venv/.has-test ## run a fleet of three real agent programs through
 	$(BIN)/python tools/recordings/demo.py $(ARGS)
 
 test-cluster: .venv/.has-test ## run the tests with a PostgreSQL server, its crashes and its partitions (half a minute; skipped without one)
-	$(PYTEST) -m cluster $(ARGS)
+	$(PYTEST) -m cluster $$(grep -rlE '^(pytestmark = .*|@)pytest\.mark\.cluster' tests --include='test_*.py') --maxprocesses 2 $(ARGS)
 
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
 	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)

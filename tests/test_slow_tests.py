@@ -47,17 +47,29 @@ def test_the_short_forms_of_campaigns_of_disturbance_run_always() -> None:
 
 
 def test_a_run_marks_listed_functions_and_names_others_over_the_limit(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]\nmarkers = slow\n")
-    pytester.makepyfile(test_here="def test_listed(): pass\ndef test_not_listed(): pass\n")
+    pytester.makeini("[pytest]\nmarkers =\n    slow\n    cluster\n")
+    pytester.makepyfile(
+        test_here="""
+        import pytest
+
+        def test_listed(): pass
+
+        def test_not_listed(): pass
+
+        @pytest.mark.cluster
+        def test_server(): pass
+        """
+    )
     known = frozenset({"test_here.py::test_listed"})
     run = pytester.runpytest_inprocess("-p", "no:cacheprovider", plugins=[SlowTests(known, limit_s=-1.0)])
-    run.assert_outcomes(passed=2)
+    run.assert_outcomes(passed=3)
     run.stdout.fnmatch_lines(
         ["*over -1.0 s of processor time, and not in tests/slow.txt*", "0.0 s  test_here.py::test_not_listed"]
     )
     run.stdout.no_fnmatch_line("*s  test_here.py::test_listed")
+    run.stdout.no_fnmatch_line("*s  test_here.py::test_server")
     run = pytester.runpytest_inprocess("-m", "not slow", plugins=[SlowTests(known)])
-    run.assert_outcomes(passed=1, deselected=1)
+    run.assert_outcomes(passed=2, deselected=1)
     assert "schemathesis" not in sys.modules
 
 

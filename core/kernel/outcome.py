@@ -9,7 +9,7 @@ views are folded, since they are no decisions.
 changed if its value is another one, never if it is another object.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, NamedTuple, cast
 
@@ -234,10 +234,20 @@ class Outcomes:
         self._codec: Final = codec
         self._decoder: Final = msgspec.json.Decoder(_ReadOutcome)
 
-    def applied(self, of: AggregateType, before: Aggregate, envelope: Envelope, data: bytes) -> Reaction:
-        """Return the written reaction of an aggregate of a type to an input. Raises ``UnreadableEntry``."""
+    def applied(
+        self, of: AggregateType, before: Aggregate, envelope: Envelope, data: bytes, only: Container[str] | None = None
+    ) -> Reaction:
+        """Return the written reaction of an aggregate of a type to an input. Raises ``UnreadableEntry``.
+
+        With ``only``, the aggregate before needs no other entities than these. The reaction then has their transitions
+        and all effects, and the views stay as they are.
+        """
         try:
-            return _Reader(of, self._codec, before, envelope, self._decoder.decode(data)).reaction()
+            outcome = self._decoder.decode(data)
+            if only is not None:
+                outcome.steps = [each for each in outcome.steps if each.entity in only]
+                outcome.changed = [each for each in outcome.changed if each[0] in only]
+            return _Reader(of, self._codec, before, envelope, outcome, has_views=only is None).reaction()
         except (msgspec.DecodeError, UnicodeDecodeError, LookupError, RecursionError) as error:
             message = f"{before.name}: this program cannot read what was decided in the entry {data[:200]!r}: {error}"
             raise UnreadableEntry(message) from error
@@ -251,6 +261,7 @@ class _Reader(NamedTuple):
     before: Aggregate
     envelope: Envelope
     outcome: _ReadOutcome
+    has_views: bool
 
     def reaction(self) -> Reaction:
         """Return the reaction."""
@@ -292,7 +303,7 @@ class _Reader(NamedTuple):
             received = received.set(envelope.sender, envelope.ordinal)
         is_of_failure = type(envelope.event) in OF_FAILURES
         quarantined = isolating(before, envelope).quarantined if is_of_failure else before.quarantined
-        views = self.views(transitions)
+        views = self.views(transitions) if self.has_views else before.views
         return Aggregate(before.name, before.version + 1, entities, views, sent, received, quarantined)
 
     def views(self, transitions: Sequence[Transition]) -> PersistentMap[Any]:

@@ -178,12 +178,13 @@ class SessionExited(Event, frozen=True):
         """Return one of each outcome. Only a session with an account is limited.
 
         With conversations there are also a total, a smaller one, and a loss. A session that takes messages may have
-        taken one or two.
+        taken one or two, or none and have used a small budget up.
         """
         has_account = bool(getattr(record, "account", ""))
         found = tuple(each for each in cls.examples() if has_account or type(each.outcome) is not Limited)
         if getattr(record, "steers", False):
             found += (cls(Success(), messages=1), cls(Error("exit status 1"), messages=1), cls(Success(), messages=2))
+            found += (cls(Success(), Usage(2)),)
         if not getattr(record, "talks", False):
             return found
         lost = Error("no conversation found", Diagnosis(trouble=Trouble.LOST))

@@ -8,6 +8,7 @@ cancels the turn, unless the agent waits for an operator. The session is over wh
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -49,6 +50,9 @@ INITIALIZE_S: Final = 300
 CLOSE_S: Final = 10
 """The longest time that an agent program may take to exit by itself."""
 
+PIPES_S: Final = 1
+"""The longest time for which the pipes of a program that has exited may stay open."""
+
 LIFEFOLD: Final = ("-P", "-m", "lifefold.interpreters.cli", "mcp")
 """The arguments of Python that start ``lifefold mcp``."""
 
@@ -83,7 +87,7 @@ async def run(order: Order, printer: Printer, claim: Claim | None) -> int:
         async with spawn_agent_process(
             cast("Client", listener), program, *arguments, env=os.environ, transport_kwargs=options
         ) as (connection, process):
-            errors = asyncio.ensure_future(_relay(process.stderr, printer))
+            errors, _end = map(asyncio.ensure_future, (_relay(process.stderr, printer), _let_go(process)))
             try:
                 await Session(order, printer, listener, connection).run()
             except SessionFailed as failed:
@@ -97,6 +101,18 @@ async def run(order: Order, printer: Printer, claim: Claim | None) -> int:
     except OSError as error:
         printer.line("failed", text=f"{program}: {error.strerror or error}", outcome=Outcome.REFUSED_COMMAND)
         return 1
+
+
+async def _let_go(process: asyncio.subprocess.Process) -> None:
+    """Close the pipes of a program some time after its end: waiting for it includes the end of its pipes.
+
+    A program can be the parent of the agent, as Gemini CLI is. A killed parent leaves the agent behind, with the pipes.
+    The shim of the session ends that one.
+    """
+    while process.returncode is None:  # noqa: ASYNC110 - asyncio has no event for it
+        await asyncio.sleep(LOOK_S)
+    await asyncio.sleep(PIPES_S)
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio has no other way
 
 
 async def _relay(stream: asyncio.StreamReader | None, printer: Printer) -> None:
@@ -278,7 +294,12 @@ class Session:
 
     def _cancel(self) -> None:
         self._listener.cancelling.set()
-        self._cancelling = asyncio.ensure_future(self._agent.cancel(session_id=self._id))
+        self._cancelling = asyncio.ensure_future(self._cancelled())
+
+    async def _cancelled(self) -> None:
+        """Send that the turn is cancelled; a connection that is closed has no turn any more."""
+        with contextlib.suppress(ConnectionError):
+            await self._agent.cancel(session_id=self._id)
 
 
 def values_of(option: SessionConfigOptionSelect) -> list[str]:

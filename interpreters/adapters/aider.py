@@ -48,6 +48,9 @@ _UNITS: Final = {"k": 1_000, "M": 1_000_000}
 _AGAIN: Final = "Retrying in"
 _COMPLETE: Final = ("received.", "session.")
 _GOES_ON: Final = ("Tokens:", "litellm.")
+_CHANGE_BEGINS: Final = "<<<<<<< SEARCH"
+_CHANGE_ENDS: Final = ">>>>>>> REPLACE"
+_FENCE: Final = "```"
 
 
 class Aider:
@@ -92,6 +95,9 @@ class Aider:
         if text == state.last:
             return state, ()
         paragraph = state.paragraph
+        if _is_change(paragraph, text):
+            over = text.startswith(_CHANGE_ENDS)
+            return msgspec.structs.replace(state, paragraph="" if over else _CHANGE_BEGINS), ()
         if text.startswith(_GOES_ON):
             paragraph = text
         elif paragraph and text and not text.startswith(_AGAIN):
@@ -107,6 +113,13 @@ class Aider:
     def finish(self, state: Reading, status: int | None) -> Ended:
         """Return the end of the session."""
         return reading.closed(state, status)
+
+
+def _is_change(paragraph: str, text: str) -> bool:
+    """Tell whether a line is of a change to a file, from its marks to its lines: it is no sentence for people."""
+    if text.startswith((_CHANGE_BEGINS, _CHANGE_ENDS, _FENCE)):
+        return True
+    return paragraph == _CHANGE_BEGINS and not text.startswith(_GOES_ON)
 
 
 def _text(state: Reading, text: str) -> Step:

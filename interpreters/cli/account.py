@@ -136,6 +136,11 @@ class Account:
                 self._last_sessions[brief.task] = agent, attempt
                 self._sessions.setdefault(agent, {})[brief.task] = brief.epoch, attempt
 
+    def authors(self) -> dict[str, str]:
+        """Return the agent of the last attempt at each task; handing over done work is none."""
+        claims = ((epoch, name, agent) for agent, of in self._claims.items() for name, (_, epoch) in of.items())
+        return {name: agent for _, name, agent in sorted(claims)}
+
     def attempted(self, tasks: Iterable[TaskStatus]) -> tuple[TaskStatus, ...]:
         """Return the tasks with the number of their attempts: handing done work over to be merged is none."""
         attempts = self.attempts

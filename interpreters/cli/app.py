@@ -68,8 +68,7 @@ def _answered(arguments: Namespace) -> AbstractContextManager[None]:
 
 def _with_paths(arguments: Namespace) -> None:
     """Replace addresses of logs on servers by paths."""
-    named = [each for value in vars(arguments).values() for each in (value if isinstance(value, list) else [value])]
-    if any(isinstance(each, str) and each.startswith(("postgresql://", "postgres://")) for each in named):
+    if any("postgres" in str(value) for value in vars(arguments).values()):
         from lifefold.interpreters.cli.server_logs import with_paths  # noqa: PLC0415 - slow, and seldom needed
 
         with_paths(arguments)

@@ -115,12 +115,16 @@ def fallen(stopped_by: Mapping[str, str]) -> Iterator[str]:
         yield plain(f"{name} has stopped: {' '.join(stopped_by[name].split())}".encode())
 
 
-def stuck(agents: Iterable[AgentStatus], now_ms: int) -> Iterator[str]:
-    """Yield a line for each agent whose session the stall detector has warned of, and which is not given up yet."""
+def stuck(agents: Iterable[AgentStatus], now_ms: int, log: str | None = None) -> Iterator[str]:
+    """Yield a line for each agent whose session the stall detector has warned of, and which is not given up yet.
+
+    With the option of a ``log``, which can be empty, the line names the command that shows what the session printed.
+    """
     for each in sorted(agents, key=lambda agent: by_number(agent.name)):
         if each.silent_since_ms:
             silent = age(now_ms - each.silent_since_ms)
-            yield f"{each.name} is stuck: its session at {each.task} has shown no progress for {silent}"
+            look = "" if log is None else as_typed(f": lifefold output {shlex.quote(each.name)}{log}")
+            yield f"{each.name} is stuck: its session at {each.task} has shown no progress for {silent}{look}"
 
 
 def _paused(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str) -> Iterator[Line]:

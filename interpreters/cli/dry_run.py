@@ -29,6 +29,7 @@ from lifefold.interpreters.fleet_runner.python_targets import unloadable
 from lifefold.interpreters.worktrees.errors import WorkplaceError
 from lifefold.interpreters.worktrees.ready_branches import ready_branches_of
 from lifefold.interpreters.worktrees.survey import survey
+from lifefold.interpreters.worktrees.workplace import FolderWorkplace
 
 _OVER: Final = frozenset({State.CLOSED, State.CANCELLED})
 
@@ -40,7 +41,7 @@ def dry_run(fleet: Fleet, log: Path, before: Before | None) -> int:
     """
     if wrong := anyio.run(unloadable, fleet):
         raise BadInput("\n".join(wrong))
-    branch = _branch(fleet)
+    branch = _branch(fleet, log)
     there = _board(log) if before is None else None
     left = _left(fleet, there, before)
     for line in _lines(fleet, log, branch, left, is_new=there is None):
@@ -53,10 +54,12 @@ def dry_run(fleet: Fleet, log: Path, before: Before | None) -> int:
     return 0
 
 
-def _branch(fleet: Fleet) -> str:
-    if fleet.repository is None:
-        return ""
+def _branch(fleet: Fleet, log: Path) -> str:
+    """Return the branch of the fleet's repository, empty without one. Raises ``BadInput`` where a run would."""
     try:
+        if fleet.repository is None:
+            FolderWorkplace.open(FleetFolder(log).worktrees)
+            return ""
         return anyio.run(survey, fleet.repository)[1]
     except WorkplaceError as error:
         raise BadInput(f"{place_of(fleet.source, 'fleet', 'repository')}: {error}") from error

@@ -7,6 +7,7 @@ from lifefold.core.fleet.system import board
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName
+from lifefold.interpreters.explain.task_words import is_in
 from lifefold.interpreters.store import LogStore, StoreError, peek_log
 
 
@@ -16,7 +17,8 @@ def found_earlier(store: LogStore, unknown: UnknownName) -> BadInput:
         state = _state_in(log, unknown.name) if unknown.what.endswith("task") else ""
         if state:
             there = f"lifefold why {shlex.quote(unknown.name)} --db {shlex.quote(str(log))}"
-            said = f"{unknown.name} is not in {store.path}: it is {state} in the earlier log {log}; {there} explains it"
+            then = f"it {is_in(state)} in the earlier log {log}; {there} explains it"
+            said = f"{unknown.name} is not in {store.path}: {then}"
             return BadInput(logs.typed(said, store))
     return unknown
 

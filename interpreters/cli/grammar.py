@@ -32,6 +32,7 @@ from lifefold.interpreters.cli.grammar_parts import (
     log_option,
     natural,
     rest_option,
+    task_name,
 )
 
 
@@ -210,7 +211,7 @@ def _add_asking(commands: Commands) -> None:
     why = add_command(
         commands, "why", "explaining:why", "explain the state of a task or a service, and what moves it on"
     )
-    why.add_argument("task", metavar="TASK", help="the task's id, or the name of a service")
+    why.add_argument("task", metavar="TASK", type=task_name, help="the task's id, or the name of a service")
     log_option(why)
     at_option(why)
     why.add_argument("--json", action="store_true", help="print JSON")

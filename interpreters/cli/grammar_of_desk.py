@@ -5,7 +5,15 @@ Like ``grammar`` it imports only the argument parser of the standard library.
 
 from typing import Final
 
-from lifefold.interpreters.cli.grammar_parts import Commands, add_command, add_examples, at_option, log_option, positive
+from lifefold.interpreters.cli.grammar_parts import (
+    Commands,
+    add_command,
+    add_examples,
+    at_option,
+    log_option,
+    positive,
+    task_name,
+)
 
 _ONE: Final = "the name of an agent or of a task; agent:NAME or task:NAME if both have it"
 
@@ -53,7 +61,8 @@ def _add_diff(commands: Commands) -> None:
     diff = add_command(
         commands, "diff", "diff:diff", "show the changes that the work at a task makes, against their base"
     )
-    diff.add_argument("task", metavar="TASK", help="the task's id; or the first of two logs, to see where they part")
+    about = "the task's id; or the first of two logs, to see where they part"
+    diff.add_argument("task", metavar="TASK", type=task_name, help=about)
     diff.add_argument("log", metavar="LOG", nargs="*", help="with [MODULE:SYSTEM] LOG before it: the other log")
     diff.add_argument(
         "--attempt",

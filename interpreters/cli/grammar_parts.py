@@ -36,6 +36,11 @@ def hours(text: str) -> float:
     return float(text)
 
 
+def task_name(text: str) -> str:
+    """Return the name of a task, also of one that is written as where an agent can have the name: ``task:NAME``."""
+    return text.removeprefix("task:")
+
+
 def add_command(commands: Commands, name: str, command: str, about: str) -> argparse.ArgumentParser:
     """Add a command, which the function ``command`` of a module of ``commands`` answers."""
     added = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")

@@ -32,11 +32,10 @@ def with_paths(arguments: Namespace) -> None:
     if hasattr(arguments, "fleet"):
         return  # the fleet's file says where the log of a run belongs
     for name in (*_ATTRIBUTES, *([_FIRST_OF_TWO] if isinstance(getattr(arguments, "log", None), list) else [])):
-        given = getattr(arguments, name, None)
-        if isinstance(given, list):
-            setattr(arguments, name, [_with_path(each) for each in given])
-        elif isinstance(given, str):
-            setattr(arguments, name, _with_path(given))
+        given: str | list[str] | None = getattr(arguments, name, None)
+        if given is not None:
+            paths = _with_path(given) if isinstance(given, str) else [_with_path(each) for each in given]
+            setattr(arguments, name, paths)
 
 
 def path_of(text: str, folder: Path | None = None, name: str = "") -> Path:
@@ -49,12 +48,19 @@ def path_of(text: str, folder: Path | None = None, name: str = "") -> Path:
     if known is not None:
         return known
     path = _free((_state() if folder is None else folder / FOLDER) / f"{name or address.log}.db")
-    if is_on_server(address, path):
-        make_private(path.parent)
-        write_pointer(path, address)
-    else:
-        announce(path, address)
+    announce(path, address)
+    is_begun(path)
     return path
+
+
+def is_begun(log: Path) -> bool:
+    """Tell whether a log is there. One on a server that was announced gets its pointer. Raises ``StoreError``."""
+    address = address_of(log)
+    if log.exists() or address is None or not is_on_server(address, log):
+        return log.exists()
+    make_private(log.parent)
+    write_pointer(log, address)
+    return True
 
 
 def announce_next(log: Path, then: Path) -> None:

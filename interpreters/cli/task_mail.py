@@ -12,6 +12,7 @@ from lifefold.core.lifecycles import task
 from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.engine import REFUSED
 from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain.task_words import is_in
 
 
 def for_task(
@@ -21,7 +22,7 @@ def for_task(
     of, ref = there[board.NAME], f"{MAILBOX}{name}"
     record: FleetTask = of.record(f"task:{name}")
     if record.state in OVER:
-        yield Refused(name, f"{REFUSED}it is {record.state}, and no prompt will have the message")
+        yield Refused(name, f"{REFUSED}it {is_in(record.state)}, and no prompt will have the message")
         return
     if ref in of.entities:
         if not mailbox.has_capacity(of.record(ref), event):
@@ -41,8 +42,8 @@ def _reaches(record: FleetTask, *, steers: bool) -> str:
     if record.state in AT_WORK:
         return f"{record.owner} has the task, and its next prompt has the message"
     if record.state in _WORKED:
-        return f"its work is over for now (it is {record.state}), and only a later try has the message"
-    return f"no agent works at it (it is {record.state}), and the prompt of its next claim has the message"
+        return f"its work is over for now (it {is_in(record.state)}), and only a later try has the message"
+    return f"no agent works at it (it {is_in(record.state)}), and the prompt of its next claim has the message"
 
 
 _WORKED: Final = frozenset(

@@ -34,6 +34,8 @@ _COMING: Final = {
     "IdleElapsed": "suspended",
     "LifetimeElapsed": "stops",
     "RestOver": "resumes",
+    "Nudged": "nudged",
+    "Stalled": "ended",
 }
 """The consequence of a timer, by the name of its event."""
 
@@ -65,9 +67,9 @@ def coming(timer: Timer | None, now_ms: int) -> str:
 def next_of(agent: AgentStatus, now_ms: int, *, is_gone: bool = False) -> str:
     """Return the next step of an agent: its timer, or the task or the budget that the agent waits for.
 
-    A session whose process ``is_gone`` does not time out.
+    A session whose process ``is_gone`` does not time out, and is not ended for its silence.
     """
-    if is_gone and agent.timer is not None and agent.timer.event == "SessionTimeout":
+    if is_gone and agent.timer is not None and agent.timer.event in _OF_PROCESS:
         return "-"
     waits = (
         agent.timer is None
@@ -76,6 +78,10 @@ def next_of(agent: AgentStatus, now_ms: int, *, is_gone: bool = False) -> str:
     )
     wanted = f"{agent.lacks} budget" if agent.lacks else "a task"
     return f"waits for {wanted}" if waits else coming(agent.timer, now_ms)
+
+
+_OF_PROCESS: Final = frozenset({"SessionTimeout", "Nudged", "Stalled"})
+"""The timers of a session that mean nothing without its process."""
 
 
 def money(microusd: int) -> str:

@@ -24,6 +24,7 @@ from msgspec.structs import replace as replace_struct
 
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.lifecycles.task import State
+from lifefold.interpreters.explain.task_words import is_in
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.store import LogStore
 from lifefold.interpreters.worktrees.claim_commit import CLAIM, Claim
@@ -327,10 +328,10 @@ def _short(claim: Claim) -> str:
 def _nothing(of: FleetTask) -> str:
     """Return why there is nothing to compare."""
     if of.state is State.CLOSED:
-        return f"{of.id} is CLOSED, and nothing was changed"
+        return f"{of.id} is closed, and nothing was changed"
     if not of.epoch:
-        return f"no agent has begun {of.id} yet; it is {of.state}"
-    return f"{of.id} is {of.state}, and no work of it is left: neither in a worktree nor on a branch"
+        return f"no agent has begun {of.id} yet; it {is_in(of.state)}"
+    return f"{of.id} {is_in(of.state)}, and no work of it is left: neither in a worktree nor on a branch"
 
 
 def _uncommitted(task: str) -> str:

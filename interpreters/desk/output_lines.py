@@ -18,6 +18,7 @@ from lifefold.interpreters.adapters import (
     Ended,
     Fact,
     Limited,
+    MessageTaken,
     Now,
     PermissionDenied,
     PermissionWanted,
@@ -44,8 +45,8 @@ COMMAND: Final = "command"
 class OutputLine(msgspec.Struct, frozen=True):
     """A line for people; ``is_bad``: it reports a failure, a refusal or a loss.
 
-    ``kind`` is ``text``, ``conversation``, ``tool``, ``permission``, ``limit``, ``cost``, ``missing`` or ``end``. A
-    limit ends at ``until_ms``, in Unix milliseconds; 0 is an unknown time.
+    ``kind`` is ``text``, ``conversation``, ``tool``, ``permission``, ``message``, ``limit``, ``cost``, ``missing`` or
+    ``end``. A limit ends at ``until_ms``, in Unix milliseconds; 0 is an unknown time.
     """
 
     kind: str
@@ -115,7 +116,7 @@ class OutputReader:
         if isinstance(fact, WorkEnded):
             words = self._open.pop(fact.id, "a tool")
             return None if fact.ok else OutputLine("tool", f"{words} failed", is_bad=True)
-        return _SHOWN[type(fact)](fact)
+        return SHOWN[type(fact)](fact)
 
 
 def _wanted(fact: PermissionWanted) -> OutputLine:
@@ -146,15 +147,17 @@ def _end(fact: Ended) -> OutputLine:
     return OutputLine("end", f"{fact.outcome.replace('_', ' ')}{reason}", is_bad=not fact.ok)
 
 
-_SHOWN: Final[dict[type[Fact], Callable[[Any], OutputLine]]] = {
+SHOWN: Final[dict[type[Fact], Callable[[Any], OutputLine]]] = {
     Said: lambda fact: OutputLine("text", fact.text),
     ConversationBegan: lambda fact: OutputLine("conversation", fact.id),
     PermissionWanted: _wanted,
     PermissionDenied: _denied,
     Limited: _limited,
+    MessageTaken: lambda fact: OutputLine("message", f"has begun with message {fact.number}"),
     Spent: lambda fact: OutputLine("cost", in_words(fact.total)),
     Ended: _end,
 }
+"""The line of each kind of fact, without the works."""
 
 
 def _cut(text: str) -> str:

@@ -84,7 +84,7 @@ class AgentPage(msgspec.Struct, frozen=True):
 
 
 async def task_page(seen: Seen, name: str) -> TaskPage:
-    """Return the page of a task that the board has; ``seen`` has folded the whole log with its history."""
+    """Return the page of a task that the board has; ``seen`` has observed the decisions about it."""
     there, now_ms = seen.ledger.aggregates, seen.now_ms
     record: FleetTask = there[board.NAME].record(f"task:{name}")
     every = task_status.tasks(there)
@@ -103,7 +103,7 @@ async def task_page(seen: Seen, name: str) -> TaskPage:
         claims=seen.history.claims(name),
         sessions=sessions,
         conversation="" if record.conversation is None else record.conversation.id,
-        cost=seen.spending.of_task(name),
+        cost=seen.sums.spending.of_task(name),
         duration_ms=sum((each.ended_ms or now_ms) - each.began_ms for each in sessions),
         changes=changes,
         no_changes=no_changes,
@@ -117,11 +117,11 @@ async def task_page(seen: Seen, name: str) -> TaskPage:
 
 
 async def agent_page(seen: Seen, name: str) -> AgentPage:
-    """Return the page of an agent or a service that the log has."""
+    """Return the page of an agent or a service that the log has; ``seen`` has observed its decisions."""
     there = seen.ledger.aggregates
     of = there.get(f"{worker.KIND}/{name}") or there[f"{service.KIND}/{name}"]
     found = next(each for each in status.agents(there) if each.name == name)
-    agent = replace(found, attempt=sum(not each.handed for each in seen.history.claims(found.task)))
+    agent = replace(found, attempt=seen.sums.attempts.get(found.task, 0))
     evidence = look(seen.folder, agent) if seen.is_now else None
     secrets, sessions = secrets_of_log(seen.store), seen.history.sessions(agent=name)
     output, path = _last(seen, sessions, secrets)
@@ -137,7 +137,7 @@ async def agent_page(seen: Seen, name: str) -> AgentPage:
         program=program,
         account="" if account is None else account.ref.partition(":")[2],
         account_state="" if account is None else str(account.state),
-        cost=seen.spending.of_agent(name),
+        cost=seen.sums.spending.of_agent(name),
         done=tuple(each.id for each in task_status.tasks(there) if _author(seen, each) == name),
         sessions=sessions,
         messages=tuple(map(secrets.hidden, messages)),
@@ -151,8 +151,7 @@ async def agent_page(seen: Seen, name: str) -> AgentPage:
 
 def _author(seen: Seen, of: TaskStatus) -> str:
     """Return the agent that has done a closed task; one that only verified or merged it does not count."""
-    claims = [each for each in seen.history.claims(of.id) if not each.handed]
-    return claims[-1].agent if claims and of.state == State.CLOSED else ""
+    return seen.sums.authors.get(of.id, "") if of.state == State.CLOSED else ""
 
 
 def _looks(seen: Seen, agent: AgentStatus, evidence: Evidence | None) -> Looks | None:

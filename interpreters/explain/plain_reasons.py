@@ -2,19 +2,28 @@
 
 Document 000 writes the end of a session as ``Error(message)``, and records keep that form, as every log has it.
 An operator reads the message alone. A reason has the form at its beginning, or after the words of the rules before it.
-So code in an agent's own sentence stays as it is.
+So code in an agent's own sentence stays as it is. The state of a task in a sentence of the rules, as ``depends on T1,
+which is FAILED``, becomes the word of the screens.
 """
 
 import re
 from typing import Final
+
+from lifefold.core.lifecycles.task import State
+from lifefold.interpreters.explain.task_words import is_in
+
+_STATE: Final = re.compile(
+    rf"(?:(?<=\bwhich )|(?<=\bthe task )|(?<=\bbut it )|(?<=\ba part of it, ))is (?P<state>{'|'.join(State)})\b"
+)
+"""A state in the sentences of the board's rules."""
 
 _FORM: Final = re.compile(r"(?:^|(?<=: )|(?<=; )|(?<=was )|(?<=is )|(?<=, )|(?<=\())(?:Error|Timeout)\(")
 """The beginning of the form, where a reason can have it."""
 
 
 def in_plain_words(reason: str) -> str:
-    """Return a reason without the form of document 000 around messages."""
-    at = 0
+    """Return a reason without the form of document 000 around messages, and with the words of states."""
+    at, reason = 0, _STATE.sub(lambda found: is_in(found["state"]), reason)
     while (found := _FORM.search(reason, at)) is not None:
         message, rest = _parted(reason[found.end() :])
         at, reason = found.start() + len(message), f"{reason[: found.start()]}{message}{rest}"

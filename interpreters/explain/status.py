@@ -6,7 +6,7 @@ operators asked for. The three are never mixed.
 ``task_status`` has the tasks, and ``pending`` what waits for an operator.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -117,7 +117,7 @@ def agent_status(of: Aggregate) -> AgentStatus:
         total_errors=record.total_errors,
         messages=len(box.messages) - undelivered,
         processes=_processes(entity),
-        timer=_session_timer(entity, was_held=_was_held(of)) or (next_timer(supervised) if supervised else None),
+        timer=_session_timer(of, entity) or (next_timer(supervised) if supervised else None),
         reason=in_plain_words((supervised.record.why_quarantined if supervised else "") or wanted.reason),
         stall_detector=of.record(stall_detector.REF).state if stall_detector.REF in of.entities else "",
         silent_since_ms=_silent_since_ms(of.entities.get(stall_detector.REF)),
@@ -184,12 +184,27 @@ def _was_held(of: Aggregate) -> bool:
     return question.waits(of) or (asked is not None and asked.entered_ms > of.entities["session"].entered_ms)
 
 
-def _session_timer(entity: Entity[session.Session], *, was_held: bool) -> Timer | None:
-    """Return the next timer of a session: one of the lifecycle, or its time limit, unless that stood still."""
+def _session_timer(of: Aggregate, entity: Entity[session.Session]) -> Timer | None:
+    """Return the next timer of a session: of its lifecycle, its time limit unless that stood still, or of a silence."""
     running = running_session(entity)
-    if running is None or running.timeout_ms is None or was_held or entity.state is not session.State.RUNNING:
+    if running is None or entity.state is not session.State.RUNNING:
         return next_timer(entity)
-    return next_timer(entity, Timer("SessionTimeout", entity.entered_ms + running.timeout_ms))
+    is_limited = running.timeout_ms is not None and not _was_held(of)
+    limit = (Timer("SessionTimeout", entity.entered_ms + (running.timeout_ms or 0)),) if is_limited else ()
+    return next_timer(entity, *limit, *_next_of_silence(of.entities.get(stall_detector.REF)))
+
+
+def _next_of_silence(entity: Entity[stall_detector.StallDetector] | None) -> Iterator[Timer]:
+    """Yield what happens to a session on the ladder if its silence lasts: the name of the next state, and its time."""
+    since_ms = _silent_since_ms(entity)
+    if entity is None or not since_ms:
+        return
+    limits = entity.record.limits
+    if entity.state is stall_detector.State.WARNED and limits.nudge_ms is not None:
+        yield Timer(stall_detector.State.NUDGED, since_ms + limits.nudge_ms)
+    else:
+        is_answered = entity.state is stall_detector.State.ANSWERED
+        yield Timer(stall_detector.State.STALLED, since_ms + (limits.answer_ms if is_answered else limits.end_ms))
 
 
 def running_session(entity: Entity[session.Session]) -> RunSession | None:

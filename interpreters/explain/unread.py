@@ -6,6 +6,7 @@ from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_messages import MAILBOX, OVER, messages_of
 from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate
+from lifefold.interpreters.explain.task_words import is_in
 from lifefold.interpreters.explain.why.phrases import count
 
 
@@ -26,7 +27,7 @@ def sentences(aggregates: Mapping[str, Aggregate], task: str = "") -> Iterator[s
         if task in {"", name}:
             state = aggregates[board.NAME].record(f"task:{name}").state
             which = "it" if number == 1 else "them"
-            yield f"{name}: {count(number, 'message')} undelivered: it is {state}, and no prompt will have {which}"
+            yield f"{name}: {count(number, 'message')} undelivered: it {is_in(state)}, and no prompt will have {which}"
 
 
 def _is_over(of: Aggregate, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The words of states on screens. The documents' own names of states are in ``show``, in ``why``, and in all JSON."""
+"""The words of states on screens and in sentences. JSON and the transitions of a log have the documents' own names."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,21 +6,7 @@ from typing import Final
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
-
-OF_TASKS: Final[Mapping[str, str]] = {
-    State.OPEN: "not begun",
-    State.PLANNED: "planned",
-    State.CLAIMED: "running",
-    State.IN_PROGRESS: "running",
-    State.DONE: "done, not merged",
-    State.PENDING_APPROVAL: "waiting for approval",
-    State.FAILED: "failed",
-    State.BLOCKED: "blocked",
-    State.ORPHANED: "session died",
-    State.WAITING_FOR_SUBTASKS: "waiting for its parts",
-    State.CANCELLED: "cancelled",
-    State.CLOSED: "closed",
-}
+from lifefold.interpreters.explain.task_words import OF_TASKS
 
 _OF_SESSIONS: Final[Mapping[str, str]] = {
     session.State.INITIALIZING: "preparing",
@@ -49,7 +35,7 @@ def of_task(state: str, *, retried: bool, attempts: int = 0) -> str:
     A task that is open after an attempt at it has begun before.
     """
     if retried:
-        return "failed, is retried"
+        return "to be retried"
     return "open again" if state == State.OPEN and attempts else OF_TASKS[state]
 
 

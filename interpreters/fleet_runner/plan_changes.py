@@ -17,6 +17,8 @@ from lifefold.core.fleet.system.plan_places import parts_of, place_of
 from lifefold.core.fleet.system.rerun import FinishedFleet, remainder
 from lifefold.core.fleet.system.rerun import ended as ended_with
 from lifefold.core.kernel import Aggregate
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
+from lifefold.interpreters.explain.task_words import is_in
 from lifefold.interpreters.fleet_file import Agent, Fleet, Service, describe_difference, former_text, in_force
 from lifefold.interpreters.fleet_file.budget import KEYS
 from lifefold.interpreters.fleet_runner.log_owner import CLAIM_KEY, before_of
@@ -84,7 +86,10 @@ def proposed(fleet: Fleet, store: LogStore, of: Aggregate, *, partial: bool = Fa
     found = [
         *_of_the_file(meaning, fleet.meaning),
         *(() if partial else earlier.values()),
-        *plan_obstacles.obstacles(of, accepted, is_anything_left=bool(_left(new, of, ended).tasks)),
+        *(
+            replace(each, why=in_plain_words(each.why))
+            for each in plan_obstacles.obstacles(of, accepted, is_anything_left=bool(_left(new, of, ended).tasks))
+        ),
     ]
     caps = raised(of, accepted)
     before = in_force(meaning, added.values(), {})
@@ -113,7 +118,7 @@ def added_task(fleet: Fleet, of: Aggregate, name: str) -> tuple[str, ...]:
 
 def _over(of: Aggregate, accepted: plan_change.PlanChange, earlier: Iterable[str]) -> dict[str, str]:
     """Return the changed tasks that are over, each with the reason."""
-    over = {name: f"the task is {state}" for name, state in plan_obstacles.over(of, accepted).items()}
+    over = {name: f"the task {is_in(state)}" for name, state in plan_obstacles.over(of, accepted).items()}
     return over | dict.fromkeys(earlier, "an earlier run has closed the task")
 
 
@@ -155,7 +160,7 @@ def _of_the_file(old: str, new: str) -> Iterable[plan_obstacles.Obstacle]:
 def _of_earlier_runs(old: str, new: str, closed: Iterable[str]) -> dict[str, plan_obstacles.Obstacle]:
     """Return the obstacles of changed tasks that an earlier run has closed, and that are not on the board."""
     was, now = (json.loads(each)["tasks"] for each in (old, new))
-    why = "was CLOSED by an earlier run, so a change of it has no effect; the rest of the change is possible without it"
+    why = "was closed by an earlier run, so a change of it has no effect; the rest of the change is possible without it"
     names = (each for each in sorted(set(closed)) if was.get(each) != now.get(each))
     return {name: plan_obstacles.Obstacle(place_of("tasks", name), why, plan_obstacles.REST) for name in names}
 

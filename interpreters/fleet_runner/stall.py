@@ -17,7 +17,7 @@ from lifefold.effects import InterruptSession, WarnOfSilence, WatchOutput
 from lifefold.interpreters.engine import ActivityContext, EffectContext, handles
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.notices import About, Notices
-from lifefold.interpreters.processes import SessionError, Silence, interrupt
+from lifefold.interpreters.processes import SessionError, Silence, SilentSince, interrupt
 
 LOOK_MS: Final = 1_000
 """The interval at which a session on the ladder is examined."""
@@ -56,10 +56,18 @@ class Watcher:
         self._operator.tell_while(About.SILENCE, context.within.key, f"{said}; it is ended after {end_s} s")
 
     @handles(InterruptSession)
-    async def interrupt(self, _effect: InterruptSession, context: EffectContext) -> None:
-        """Let the shim signal its session once; the shim of an ended session ignores that."""
+    async def interrupt(self, effect: InterruptSession, context: EffectContext) -> None:
+        """Let the shim signal its session once; the shim of an ended session ignores that.
+
+        The effect can be performed late, after a crash of the runner. A session that has shown a sign meanwhile may
+        wait for an operator, and a signal would end its turn. The last sign before the silence is a whole silence
+        older than the entry, and half of a silence is more than files and the log differ in time.
+        """
         name, version, index = context.identity
-        await interrupt(self._folder.last_start(*session_of(context)), f"{name} {version} {index}")
+        agent, attempt = session_of(context)
+        since_ms = context.entity.entered_ms - effect.silent_ms // 2
+        silent = SilentSince(since_ms, self._folder.heartbeat(agent, attempt))
+        await interrupt(self._folder.last_start(agent, attempt), f"{name} {version} {index}", silent)
 
 
 def session_of(context: EffectContext) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from lifefold.interpreters.processes.identity import (
     signal_group_if_ours,
     signal_if_ours,
 )
-from lifefold.interpreters.processes.progress import Silence, last_progress_ms
+from lifefold.interpreters.processes.progress import Silence, SilentSince, last_progress_ms
 from lifefold.interpreters.processes.session_files import (
     Fence,
     LaunchError,
@@ -56,6 +56,7 @@ __all__ = [
     "SessionUsage",
     "ShimUnresponsiveError",
     "Silence",
+    "SilentSince",
     "SurvivorsError",
     "adopt",
     "hold",

@@ -6,6 +6,7 @@ Both are timestamps of files. A restarted runner finds them, and a session sends
 import contextlib
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from lifefold.core.policy.silence import last_sign_ms
 from lifefold.interpreters.processes.session_files import read_start
@@ -28,6 +29,13 @@ def _touched_ms(path: Path) -> int | None:
     with contextlib.suppress(OSError):
         return path.stat().st_mtime_ns // 1_000_000
     return None
+
+
+class SilentSince(NamedTuple):
+    """A session has shown no sign since ``since_ms``, in Unix time in milliseconds; ``heartbeat`` is its file."""
+
+    since_ms: int
+    heartbeat: Path
 
 
 class Silence:

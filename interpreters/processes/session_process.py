@@ -29,6 +29,7 @@ from lifefold.interpreters.processes.identity import (
     signal_if_ours,
 )
 from lifefold.interpreters.processes.private import make_private_file
+from lifefold.interpreters.processes.progress import SilentSince
 from lifefold.interpreters.processes.session_files import (
     Fence,
     LaunchError,
@@ -197,15 +198,24 @@ async def adopt(directory: Path) -> SessionProcess | SessionExit | None:
         await anyio.sleep(_LOCK_POLL_S)  # a shim has the lock but no record yet, or another process settles
 
 
-async def interrupt(directory: Path, request: str) -> None:
+async def interrupt(directory: Path, request: str, silent: SilentSince | None = None) -> None:
     """Have the shim of a directory send SIGINT to the agent's own process, and to no other.
 
     ``request`` identifies the request: repeating it does not repeat the signal. A session that is over or being ended
-    is not signalled, and neither is one whose shim does not read its orders.
+    is not signalled, and neither is one whose shim does not read its orders. A request about a silence is void if the
+    session has shown a sign since: the shim looks right before the signal.
     """
+    order: dict[str, durable.Json] = {"interrupt": request}
+    if silent is not None:
+        order |= {"silent_since_ms": silent.since_ms, "heartbeat": _path_from(directory, silent.heartbeat)}
     with contextlib.suppress(ShimUnresponsiveError):
-        _write_order(directory, {"interrupt": request})
+        _write_order(directory, order)
     await lowlevel.checkpoint()
+
+
+def _path_from(directory: Path, path: Path) -> str:
+    """Return the short form of a path: an order must not be long."""
+    return os.path.relpath(path, directory)
 
 
 async def hold(directory: Path, *, held: bool) -> None:

@@ -67,7 +67,7 @@ def resumed(path: Path, connection: Connection, form: str) -> Resumption:
         if parts is None:
             return Resumption((), _pages(path, connection, anchor), anchor.entries)
         old = [_Older(Entry(*each[:-3]), *each[-3:]) for each in connection.execute(_OLDER, (mark.anchor.entries,))]
-        newer_rows = connection.execute(select(connection, _NEWER, link="link"), (mark.anchor.entries,))
+        newer_rows = connection.execute(select(connection, _NEWER, further="link"), (mark.anchor.entries,))
         new = [(Entry(*each[:-1]), each[-1]) for each in newer_rows]
         last_ms, rules = connection.execute(_TIME, (mark.anchor.entries,)).fetchone() or (0, "")
     finally:
@@ -104,7 +104,7 @@ def known_keys(connection: Connection, keys: Sequence[tuple[str, str]]) -> set[t
 
 def _pages(path: Path, connection: Connection, end: Anchor) -> Iterator[Entry]:
     """Yield all entries up to an anchor, and verify their chain. Raises ``Damaged``."""
-    query, begin = select(connection, _PAGE, link="link"), Anchor()
+    query, begin = select(connection, _PAGE, further="link"), Anchor()
     while begin.entries < end.entries:
         until = min(begin.entries + PAGE_ENTRIES, end.entries)
         rows = connection.execute(query, (begin.entries, until)).fetchall()

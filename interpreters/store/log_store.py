@@ -21,9 +21,11 @@ from lifefold.interpreters.store.place import Displaced
 from lifefold.interpreters.store.protocol import Batch, Entry, StoredCommand
 from lifefold.interpreters.store.reading import (
     Chain,
+    Placed,
     answers,
     between,
     chain,
+    excerpt,
     moment_of,
     position_at,
     read_on,
@@ -166,6 +168,10 @@ class LogStore(ABC):
     async def between(self, after: int, until: int) -> Sequence[Entry]:
         """Return the entries after one position of the log until another, of all streams."""
         return await self._in_turn(lambda: between(self.database, after, until))
+
+    async def excerpt(self, streams: Sequence[str], until: int, texts: Sequence[bytes] = ()) -> list[Placed]:
+        """Return the entries of some streams until a position, with ``texts`` those that have one of them."""
+        return await self._in_turn(lambda: excerpt(self.database, streams, until, texts))
 
     async def resumed(self, form: str) -> Resumption:
         """Return the newest snapshot; see ``SnapshotStore``. Without one the entries are read while they are used."""

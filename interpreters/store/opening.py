@@ -46,13 +46,15 @@ def open_log(path: Path, *, patient: bool = True) -> LogStore:
     return _on_servers().open(address, path, patient=patient)
 
 
-def peek_log(path: Path) -> LogStore:
+def peek_log(path: Path, *, patient: bool = False) -> LogStore:
     """Open a log to read it and to leave operator commands, with or without a running writer.
 
-    Raises ``Busy``, ``NotAStore``, ``StoreError``.
+    A patient store waits in later calls as ``open_log`` says. Raises ``Busy``, ``NotAStore``, ``StoreError``.
     """
     address = address_of(path)
-    return SqliteStore.peek(path) if address is None else _on_servers().peek(address, path)
+    if address is None:
+        return SqliteStore.peek(path, patient=patient)
+    return _on_servers().peek(address, path, patient=patient)
 
 
 def is_on_server(address: Address, path: Path) -> bool:

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,6 +27,10 @@ class Chain(NamedTuple):
     begin: Anchor
     rows: list[tuple[Entry, bytes]]
     end: Anchor
+
+
+Placed = tuple[int, Entry]
+"""An entry with its position."""
 
 
 class Known(NamedTuple):
@@ -103,6 +108,18 @@ def between(connection: Connection, after: int, until: int) -> list[Entry]:
     return [Entry(*each) for each in connection.execute(query, (after, until))]
 
 
+def excerpt(connection: Connection, streams: Sequence[str], until: int, texts: Sequence[bytes] = ()) -> list[Placed]:
+    """Return the entries of some streams until a position, each with its position, in the order of the log.
+
+    With ``texts`` these are the entries whose input or outcome has one of them. Their chain is not verified.
+    """
+    has = " OR ".join(("instr(outcome, ?) OR instr(envelope, ?)",) * len(texts)) or "1 = 1"
+    query = select(connection, f"WHERE stream = ? AND position <= ? AND ({has})", further="position")
+    wanted = [text for text in texts for _ in range(2)]
+    found = (row for stream in streams for row in connection.execute(query, (stream, until, *wanted)))
+    return sorted(((row[-1], Entry(*row[:-1])) for row in found), key=itemgetter(0))
+
+
 def position_at(connection: Connection, at_ms: int) -> int:
     """Return the position of the newest entry that is not later than a time, which never goes back; 0 without any."""
     low, (high,) = 0, connection.execute("SELECT COALESCE(MAX(position), 0) FROM entries").fetchone()
@@ -160,7 +177,7 @@ def _must_have(path: Path, connection: sqlite3.Connection, known: Known) -> None
 
 
 def _entries(connection: Connection) -> str:
-    return select(connection, "WHERE position > ? ORDER BY position", link="link")
+    return select(connection, "WHERE position > ? ORDER BY position", further="link")
 
 
 _COLUMNS: Final = "SELECT id, CAST(stream AS TEXT), CAST(envelope AS BLOB), CAST(answer AS TEXT) FROM posts"

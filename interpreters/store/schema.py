@@ -72,13 +72,13 @@ def migrate(connection: sqlite3.Connection) -> None:
         raise
 
 
-def select(connection: Connection, rest: str, *, link: str = "") -> str:
+def select(connection: Connection, rest: str, *, further: str = "") -> str:
     """Return a query for entries, with these clauses; a reader may find a log that no writer has migrated.
 
-    ``link`` is a further column.
+    ``further`` is a further column.
     """
     rules = "''" if version_of(connection) == WITHOUT_RULES else "rules"
-    columns = ", ".join(filter(None, ("stream, version, at_ms, key, envelope, outcome", rules, link)))
+    columns = ", ".join(filter(None, ("stream, version, at_ms, key, envelope, outcome", rules, further)))
     return f"SELECT {columns} FROM entries {rest}"  # noqa: S608 - all parts are constants of this program
 
 

@@ -113,12 +113,12 @@ class SqliteStore(LogStore):
                 raise
 
     @classmethod
-    def peek(cls, path: Path) -> Self:
+    def peek(cls, path: Path, *, patient: bool = False) -> Self:
         """Open an existing file to read it and to leave operator commands, with or without a running writer.
 
         Raises ``Busy``, ``NotAStore``.
         """
-        return cls(path, connect(path), None, 0, patient=False)
+        return cls(path, connect(path), None, 0, patient=patient)
 
     @classmethod
     def _writing(cls, path: Path, lock: int, *, patient: bool) -> Self:

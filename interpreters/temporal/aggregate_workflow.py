@@ -21,6 +21,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, WorkflowAlrea
 with workflow.unsafe.imports_passed_through():
     from lifefold.interpreters.temporal.wire import (
         BATCH_LIMIT,
+        FENCED,
         Attend,
         Child,
         Commit,
@@ -31,6 +32,7 @@ with workflow.unsafe.imports_passed_through():
         Opening,
         Perform,
         Place,
+        Report,
         Requested,
         Slot,
         Start,
@@ -94,8 +96,11 @@ class AggregateWorkflow:
         self._gone.append(gone)
 
     @workflow.update(name="decide")
-    async def decide(self, envelope: str) -> str:
+    async def decide(self, report: Report) -> str:
         """Take an input, and return its answer once it is durable. The input has a key."""
+        envelope = report.envelope
+        if report.child and all(each.id != report.child for each in self._children.values()):
+            return FENCED
         if envelope not in self._asked:
             self._asked[envelope] = None
             self._inbox.append(envelope)

@@ -18,7 +18,7 @@ from lifefold.interpreters.engine.activities import Key
 from lifefold.interpreters.engine.clock import STEADY
 from lifefold.interpreters.temporal.connection import Cluster
 from lifefold.interpreters.temporal.performer import AGAIN_S, Performer
-from lifefold.interpreters.temporal.wire import Attend
+from lifefold.interpreters.temporal.wire import Attend, child_id
 
 Acknowledged = Callable[[Attend, int], Awaitable[None]]
 """Called with the work and the time until which its session may run, in milliseconds of the clock ``STEADY``."""
@@ -38,6 +38,7 @@ class Attendance:
         self._work: Final = work
         self._acknowledged: Final = acknowledged
         self._key: Final = key_of(work)
+        self._child: Final = child_id(work.fleet, work.aggregate, work.of, work.at)
         self._beat_s: Final = work.times.beat_ms / 1_000
         self._handle: Final = cluster.client.get_async_activity_handle(task_token=activity.info().task_token)
         self._has_ended = False
@@ -57,6 +58,7 @@ class Attendance:
             if self._goes_on():
                 with anyio.move_on_after(self._beat_s):
                     await changed.wait()
+        self._performer.forget(self._key, self._child)
         if self._performer.has_ended or (self._is_left and not self._has_ended):
             raise ApplicationError(f"{self._work.aggregate}: this host has left {self._work.of.slot}")
         return self._has_ended
@@ -71,18 +73,21 @@ class Attendance:
                 await anyio.sleep(AGAIN_S)
 
     def _goes_on(self) -> bool:
-        return self._performer.activities.handles(self._key) and not self._performer.has_ended
+        performer = self._performer
+        is_at_work = performer.activities.handles(self._key) or performer.is_reporting(self._work.aggregate)
+        return is_at_work and performer.is_for(self._key, self._child) and not performer.has_ended
 
     async def end(self) -> None:
         """End the activity, because that is wanted. A repetition changes nothing."""
-        if not self._has_ended:
+        if not self._has_ended and self._performer.is_for(self._key, self._child):
             self._has_ended = True
             await self._performer.end(self._work)
 
     def leave(self) -> None:
         """Cancel the handler without an end: the lease of its session is not renewed any more."""
         self._is_left = True
-        self._performer.activities.leave(self._key)
+        if self._performer.is_for(self._key, self._child):  # the host may have the activity again, by a later request
+            self._performer.activities.leave(self._key)
 
     async def _beat(self) -> None:
         activity.heartbeat()

@@ -8,7 +8,7 @@ from temporalio.service import RPCError, TLSConfig
 
 from lifefold.core.kernel import Envelope, encode
 from lifefold.interpreters.temporal.converter import CONVERTER
-from lifefold.interpreters.temporal.wire import State, Times, aggregate_id, brain_queue
+from lifefold.interpreters.temporal.wire import Report, State, Times, aggregate_id, brain_queue
 
 WORKFLOW: Final = "lifefold-aggregate"
 CHILD: Final = "lifefold-session"
@@ -57,15 +57,16 @@ class Cluster:
             start_signal_args=[envelopes],
         )
 
-    async def decide(self, aggregate: str, envelope: Envelope) -> str:
+    async def decide(self, aggregate: str, envelope: Envelope, child: str = "") -> str:
         """Give an input with a key to an aggregate, and wait until it is decided.
 
-        Return an empty text if the input is in the log, otherwise the reason of the refusal. A repetition with the same
-        key has the same answer. Raises ``RPCError`` if the aggregate has no workflow.
+        ``child`` is the child workflow for which a host reports. If that has ended, the answer is ``FENCED``. Return an
+        empty text if the input is in the log, otherwise the reason of the refusal. A repetition with the same key has
+        the same answer. Raises ``RPCError`` if the aggregate has no workflow.
         """
         handle = await self.handle(aggregate).start_update(  # pyright: ignore[reportUnknownMemberType] - an overload of the SDK
             DECIDE,
-            encode(envelope).decode(),
+            Report(encode(envelope).decode(), child),
             wait_for_stage=WorkflowUpdateStage.COMPLETED,
             id=envelope.key,
             result_type=str,

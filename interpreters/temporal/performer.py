@@ -7,6 +7,7 @@ time.
 
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
@@ -15,7 +16,17 @@ from anyio.abc import TaskGroup
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError
 from temporalio.service import RPCError, RPCStatusCode
 
-from lifefold.core.kernel import Aggregate, Envelope, Phase, Reaction, Refusal, System, replace
+from lifefold.core.kernel import (
+    ActivityEnded,
+    Aggregate,
+    Envelope,
+    HandlerFailed,
+    Phase,
+    Reaction,
+    Refusal,
+    System,
+    replace,
+)
 from lifefold.effects import Begin, End
 from lifefold.interpreters.engine.activities import Activities, Key
 from lifefold.interpreters.engine.clock import Clock, WallClock
@@ -27,7 +38,7 @@ from lifefold.interpreters.engine.ledger import Ledger
 from lifefold.interpreters.store import EventStore
 from lifefold.interpreters.temporal.connection import Cluster
 from lifefold.interpreters.temporal.log_reader import LogReader
-from lifefold.interpreters.temporal.wire import Attend, Perform, Place
+from lifefold.interpreters.temporal.wire import FENCED, Attend, Perform, Place, child_id
 
 AGAIN_S: Final = 0.2
 """The pause before a report is sent again, while the server or the brain is away."""
@@ -58,6 +69,8 @@ class Performer:
         self._interpreter: Final = interpreter
         self._cluster: Final = cluster
         self._tasks: TaskGroup | None = None
+        self._children: Final[dict[Key, str]] = {}
+        self._in_flight: Final[Counter[str]] = Counter()
 
     @property
     def ledger(self) -> Ledger:
@@ -77,17 +90,35 @@ class Performer:
     async def begin(self, work: Attend) -> bool:
         """Begin or end an activity, as its entry wants. Return whether its end is wanted."""
         context, effect = await self._requested(work.aggregate, work.at)
+        key = Key(work.aggregate, work.of.entity, work.of.slot, work.of.generation)
         if isinstance(effect, Begin):
-            key = Key(work.aggregate, work.of.entity, work.of.slot, work.of.generation)
             while self.activities.handles(key):  # the server took this host for lost, and it is not
                 changed = self.activities.changed
                 self.activities.leave(key)
                 await changed.wait()
+            self._attend_for(key, work)
             self.activities.begin(effect, context)
             return False
         assert isinstance(effect, End)  # noqa: S101 - the brain has made a reference to one of both
+        self._attend_for(key, work)
         self.activities.end(effect, context)
         return True
+
+    def _attend_for(self, key: Key, work: Attend) -> None:
+        self._children[key] = child_id(work.fleet, work.aggregate, work.of, work.at)
+
+    def is_for(self, key: Key, child: str) -> bool:
+        """Tell whether the handler of an activity runs for this child workflow, and not for a later one."""
+        return self._children.get(key) == child
+
+    def forget(self, key: Key, child: str) -> None:
+        """Forget an activity that is over here."""
+        if self.is_for(key, child):
+            del self._children[key]
+
+    def is_reporting(self, aggregate: str) -> bool:
+        """Tell whether a report for an aggregate has no answer yet."""
+        return self._in_flight[aggregate] > 0
 
     async def end(self, work: Attend) -> None:
         """End an activity that runs here."""
@@ -129,20 +160,28 @@ class Performer:
 
     def report(self, aggregate: str, envelope: Envelope) -> None:
         """Give an input of the engine's parts to the workflow of the aggregate."""
+        self._in_flight[aggregate] += 1
         self.beside(self._reported, aggregate, envelope)
 
     async def _reported(self, aggregate: str, envelope: Envelope) -> None:
-        await self.answered(aggregate, envelope)
+        try:
+            await self.answered(aggregate, envelope)
+        finally:
+            self._in_flight[aggregate] -= 1
+            self.activities.tell_change()
 
     async def answered(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
         """Give an input to the workflow of the aggregate, and return its outcome once that is durable.
 
-        The reaction has the name of the aggregate only: the host does not fold what it does not need.
+        The reaction has the name of the aggregate only: the host does not fold what it does not need. A report for an
+        activity that another host has is refused, and its handler here is left.
         """
+        key = _activity_of(aggregate, envelope)
+        child = "" if key is None else self._children.get(key, "")
         keyed = replace(envelope, key=uuid.uuid4().hex)
         while not self.has_ended:
             try:
-                reason = await self._cluster.decide(aggregate, keyed)
+                reason = await self._cluster.decide(aggregate, keyed, child)
             except WorkflowUpdateFailedError as error:
                 return Refusal(envelope, "failed", str(error.cause))
             except WorkflowUpdateRPCTimeoutOrCancelledError as error:
@@ -152,6 +191,8 @@ class Performer:
                     return Refusal(envelope, "unknown", f"{aggregate} has no workflow")
                 _logger.warning("%s: a report waits for the server: %s", aggregate, error)
             else:
+                if reason == FENCED and key is not None:
+                    self.activities.leave(key)
                 return Refusal(envelope, "refused", reason) if reason else Reaction(Aggregate(aggregate, 0))
             await anyio.sleep(AGAIN_S)
         return abandoned(envelope)
@@ -160,3 +201,13 @@ class Performer:
         """Run a coroutine beside the others, while the host runs."""
         assert self._tasks is not None  # noqa: S101 - the worker begins after ``run``
         self._tasks.start_soon(work, *given)
+
+
+def _activity_of(aggregate: str, envelope: Envelope) -> Key | None:
+    """Return the activity that a report is about; None if it is about none."""
+    event = envelope.event
+    if envelope.slot:
+        return Key(aggregate, envelope.entity, envelope.slot, envelope.generation)
+    if isinstance(event, ActivityEnded | HandlerFailed) and event.slot:
+        return Key(aggregate, envelope.entity, event.slot, event.generation)
+    return None

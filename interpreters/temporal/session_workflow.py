@@ -4,7 +4,11 @@ A host attends to the activity, once. A host without a heartbeat for the detecti
 child tells the workflow of the aggregate what became of it.
 """
 
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -40,9 +44,19 @@ class SessionWorkflow:
             # Cancelled before a host has taken it: nothing has begun, and nothing is confirmed.
             gone = Gone(child, is_lost=not is_cancelled_exception(error))
             if gone.is_lost and not isinstance(error.cause, TimeoutError):
-                await workflow.sleep(detection)  # a host has left its session, which may live until its lease is over
+                # A host has left its session, which may live until its fence.
+                await _although_cancelled(workflow.sleep(detection))
         parent = workflow.get_external_workflow_handle(aggregate_id(work.fleet, work.aggregate))
         try:
-            await parent.signal("gone", gone)
+            await _although_cancelled(parent.signal("gone", gone))
         except ApplicationError:
             workflow.logger.warning("the aggregate has no workflow any more")
+
+
+async def _although_cancelled(work: Coroutine[Any, Any, None]) -> None:
+    """Finish some work, also if the wish to end the activity arrives meanwhile."""
+    task = asyncio.create_task(work)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(task)
+    task.result()

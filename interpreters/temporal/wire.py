@@ -7,6 +7,9 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+FENCED: Final = "another host attends to this activity"
+"""The answer to a report for a child workflow that has ended."""
+
 BATCH_LIMIT: Final = 50
 """The largest number of inputs in one commit."""
 
@@ -164,6 +167,13 @@ class Gone(msgspec.Struct, frozen=True):
     child: str
     is_lost: bool = False
     has_ended: bool = False
+
+
+class Report(msgspec.Struct, frozen=True):
+    """An input whose sender waits for the answer. ``child`` is the child workflow for which a host reports, if any."""
+
+    envelope: str
+    child: str = ""
 
 
 class Perform(msgspec.Struct, frozen=True):

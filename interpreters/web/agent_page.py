@@ -9,7 +9,7 @@ from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.desk.history import SessionRecord, attempt_of
 from lifefold.interpreters.explain.accounts import balances
-from lifefold.interpreters.explain.words import OF_TASKS
+from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.moments import View, cost
 from lifefold.interpreters.web.printed import printed_by, sessions_of, text_of

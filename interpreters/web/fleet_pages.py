@@ -6,9 +6,10 @@ from typing import Final
 
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import attention, awaited
-from lifefold.interpreters.explain import status, task_status, words
+from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.explain.accounts import balances
 from lifefold.interpreters.explain.task_status import TaskStatus
+from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
 from lifefold.interpreters.web import plan_changes
@@ -104,7 +105,7 @@ def board_page(view: View) -> BoardPage:
         if counts[state]:
             newest = sorted((each for each in tasks if each.state == state), key=lambda each: -each.since_ms)
             shown = tuple(map(view.task, newest[:MOST_CARDS]))
-            columns.append(Column(state, words.OF_TASKS[state], shown, counts[state] - len(shown)))
+            columns.append(Column(state, OF_TASKS[state], shown, counts[state] - len(shown)))
     evidence = {each.status.name: each.evident for each in view.agents() if each.status.task}
     return BoardPage(view.at(), tuple(columns), evidence, _waits_for(tasks, columns))
 

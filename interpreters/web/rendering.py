@@ -14,8 +14,9 @@ from markupsafe import Markup
 
 from lifefold.interpreters.cli.wording import age, clock_time
 from lifefold.interpreters.explain.accounts import Balance
+from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.explain.why.phrases import count
-from lifefold.interpreters.explain.words import OF_TASKS, of_lane
+from lifefold.interpreters.explain.words import of_lane
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.views import about
 from lifefold.interpreters.views.picture import lit

@@ -8,12 +8,14 @@ Behaviours: ``ask`` asks for leave to write; ``command`` asks to run ``pytest -q
 until ``$COUNTS/TASK.gate`` is opened. ``no-resume`` and ``no-load`` offer less, ``forget`` finds no conversation,
 ``login``, ``limit`` and ``broken`` fail, ``old`` speaks another version, ``crash`` ends in its turn, ``free`` tells no
 cost, ``models`` offers a model and modes, and ``patient`` goes on after SIGTERM until its turn is cancelled.
+``parent`` leaves a process behind that keeps its pipes open.
 """
 
 import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from threading import Thread
@@ -207,4 +209,7 @@ def noted(event: StreamEvent) -> None:
 if __name__ == "__main__":
     if "patient" in BEHAVIOURS:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "parent" in BEHAVIOURS:
+        child = subprocess.Popen(["sleep", "600"])  # noqa: S607 - the test ends it
+        (COUNTS / "child").write_text(str(child.pid))
     asyncio.run(run_agent(cast("Agent", Speaker()), observers=[noted], use_unstable_protocol=True))

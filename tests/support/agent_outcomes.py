@@ -116,7 +116,7 @@ OUTCOMES = {
         "resumed": (Outcome.SUCCESS, "done"),
         "success": (Outcome.SUCCESS, "done"),
         "too-long": (Outcome.PROMPT_TOO_LONG, "Model openai/gpt-4o has hit a token limit!"),
-        "written": (Outcome.SUCCESS, ""),
+        "written": (Outcome.SUCCESS, "made.txt"),
     },
 }
 """The outcome of each recording, and how its reason begins."""

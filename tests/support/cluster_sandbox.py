@@ -16,7 +16,7 @@ from temporalio.client import Client
 from lifefold.core.fleet import system
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.rules import rules_version
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import peek_log
 from temporal_server import dev_server
 
 LIFEFOLD: Final = Path(sys.executable).with_name("lifefold")
@@ -54,7 +54,9 @@ class ClusterSandbox:
     ) -> None:
         self.detection_s: Final = detection_s
         self.folder: Final = folder
-        self.log: Final = folder / "fleet.db"
+        self.log = folder / "fleet.db"
+        self.db = str(self.log)
+        """The log as commands name it."""
         self.trace: Final = folder / "trace"
         self.address: Final = client.service_client.config.target_host
         self.processes: Final[dict[str, subprocess.Popen[bytes]]] = {}
@@ -66,6 +68,10 @@ class ClusterSandbox:
             lines += ["[[tasks]]", f'id = "t{number}"', f'prompt = "Do task {number}."']
         (folder / "fleet.toml").write_text("\n".join(lines))
 
+    def keep_log_on(self, address: str) -> None:
+        """Let the cluster keep its log on a PostgreSQL server; its path is that of the pointer."""
+        self.db, self.log = address, self.folder / ".lifefold" / "clustered.db"
+
     def begin(self, name: str, *words: str) -> subprocess.Popen[bytes]:
         """Start a process of the cluster. Its output goes into a file of its name."""
         cluster = ("--server", self.address, "--detection", str(self.detection_s)) if words[0] != "run" else ()
@@ -75,7 +81,7 @@ class ClusterSandbox:
                 words[0],
                 str(self.folder / "fleet.toml"),
                 "--db",
-                str(self.log),
+                self.db,
                 *cluster,
                 *words[1:],
             ]
@@ -141,7 +147,7 @@ class ClusterSandbox:
 
     async def verified(self) -> int:
         """Decide on the whole log again: no stream has a gap or a double. Return the number of entries."""
-        with SqliteStore.peek(self.log) as store:
+        with peek_log(self.log) as store:
             ledger = Ledger(system, rules=rules_version(system))
             return sum(1 for _ in ledger.verify(await store.read()))
 

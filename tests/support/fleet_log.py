@@ -79,6 +79,11 @@ class FleetLog:
         envelope = Envelope(entity, event, at_ms, "test", slot=part.slot, generation=part.generation)
         return self._written([self._decided(to, envelope)])
 
+    def later(self, at_ms: int) -> "FleetLog":
+        """Let time pass until ``at_ms``, in Unix milliseconds."""
+        self._ledger.last_ms = at_ms
+        return self
+
     def task(self, name: str) -> Any:
         """Return a task's record, as this log has it."""
         return self._ledger.record("board", f"task:{name}")

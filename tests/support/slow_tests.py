@@ -89,7 +89,8 @@ class SlowTests:
         """Attach the time up to the end of this phase; a worker of pytest-xdist sends it along."""
         del call
         report = yield
-        report.user_properties = [*report.user_properties, (_PROPERTY, processor_s() - item.stash[_began])]
+        if item.get_closest_marker("cluster") is None:  # `make test` never runs those
+            report.user_properties = [*report.user_properties, (_PROPERTY, processor_s() - item.stash[_began])]
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

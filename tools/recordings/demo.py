@@ -165,16 +165,16 @@ class Operator:
 
     def _answer_all(self) -> None:
         while not self._is_over.wait(LOOK_S):
-            shown = _lifefold(self._file, "status", "--json")
+            shown = lifefold(self._file, "status", "--json")
             waiting: list[dict[str, Any]] = json.loads(shown.stdout)["waiting"] if shown.returncode == 0 else []
             for each in waiting:
                 if each["about"] == "question":
                     name: str = each["names"][0]
                     self.approved[name] = each["reason"]
-                    _lifefold(self._file, "approve", name)
+                    lifefold(self._file, "approve", name)
 
 
-def _lifefold(file: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+def lifefold(file: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     """Give a command of an operator in the folder of the fleet."""
     argv = [*LIFEFOLD, *words]
     return subprocess.run(argv, cwd=file.parent, env=_plain_environment(), capture_output=True, check=False)  # noqa: S603  # ours
@@ -187,7 +187,7 @@ def _plain_environment() -> dict[str, str]:
 
 def told(file: Path) -> dict[str, Told]:
     """Return what the log has of each task."""
-    shown = _lifefold(file, "tasks", "--json")
+    shown = lifefold(file, "tasks", "--json")
     conversations = _conversations(file.parent / ".lifefold" / "agents-demo.db")
     return {
         each["id"]: Told(

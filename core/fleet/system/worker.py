@@ -180,6 +180,7 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         case session.State.SESSION_COMPLETE if (
             working and steering.leaves_urgent(worker, transition) and _may_begin_another(worker, transition)
         ):
+            yield Dispatch("assignment", assignment.WorkContinued())
             yield Dispatch("session", session.WorktreeReady())
         case session.State.SESSION_COMPLETE if working:
             brief: task.Brief = worker.record("assignment").brief

@@ -18,7 +18,17 @@ from lifefold.core.fleet.worker import (
     usage,
 )
 from lifefold.core.fleet.worker.shutdown import is_ending, settled
-from lifefold.core.kernel import Aggregate, Property, always, leads_to, sometimes, strongly, weakly
+from lifefold.core.kernel import (
+    Aggregate,
+    Property,
+    Transition,
+    always,
+    always_step,
+    leads_to,
+    sometimes,
+    strongly,
+    weakly,
+)
 from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.session_model import SUCCESS
 from lifefold.effects import InspectWork, MergeWork, ParkWork, RunSession, VerifyWork
@@ -77,6 +87,14 @@ def completed_is_delivered(worker: Aggregate) -> bool:
     return not completed or not worker.record("mailbox").taken
 
 
+def keeps_finished_work(step: Transition) -> bool:
+    """Work that a session has completed is not given back before another session of the claim has begun.
+
+    A budget that is used up and an account that rests allow no other session: then the work is verified as it is.
+    """
+    return not step.was.continues
+
+
 def _is_stopped(worker: Aggregate) -> bool:
     return worker.record("session").state is session.State.STOPPED
 
@@ -99,6 +117,11 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("an agent goes on when its work is merged", continues_after_verification),
     always("a paused agent gives back a task that it has not begun", paused_leaves_it_to_others),
     always("a completed session has delivered its messages", completed_is_delivered),
+    always_step(
+        "finished work is not given back because a budget is used up or an account rests",
+        keeps_finished_work,
+        on=assignment.Dropped,
+    ),
     *usage.PROPERTIES,
     *quota.PROPERTIES,
     *orphans.OF_WORKERS,

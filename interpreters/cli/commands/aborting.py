@@ -22,6 +22,7 @@ from lifefold.interpreters.cli.logs import LOG
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import Judge, Refused, Said
 from lifefold.interpreters.engine import REFUSED
+from lifefold.interpreters.explain.task_words import is_in
 
 
 def abort(arguments: Namespace) -> int:
@@ -73,19 +74,19 @@ def _why_not(record: fleet_task.FleetTask, event: fleet_task.ToolAborted | fleet
     if record.fate is None:
         return f"the fleet file has no table [fleet.aborts]; lifefold cancel {record.id}{LOG} ends it, with its parts"
     if record.state in {State.CLOSED, State.CANCELLED}:
-        return f"it is {record.state}: nothing is left to abort"
+        return f"it {is_in(record.state)}: nothing is left to abort"
     if isinstance(event, fleet_task.ToolAborted):
         return _why_not_of_tool(record, event)
     if event.scope is AbortScope.SIBLING and not record.parent:
         return "it is not a part of a task, and has no siblings"
     if event.scope is AbortScope.SESSION and record.state not in fleet_task.CANCELLABLE:
-        return f"it is {record.state}: {INSTEAD_OF_CANCELLING[record.state](record)}"
+        return f"it {is_in(record.state)}: {INSTEAD_OF_CANCELLING[record.state](record)}"
     return ""
 
 
 def _why_not_of_tool(record: fleet_task.FleetTask, event: fleet_task.ToolAborted) -> str:
     if record.state not in {State.CLAIMED, State.IN_PROGRESS}:
-        return f"it is {record.state}: only the agent that works at a task calls tools for it"
+        return f"it {is_in(record.state)}: only the agent that works at a task calls tools for it"
     if record.epoch != event.epoch:
         return f"claim {event.epoch} of it is over; {record.owner} has it now, under claim {record.epoch}"
     return "" if event.token == record.token else inside.IS_ANOTHERS

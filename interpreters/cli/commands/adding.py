@@ -32,6 +32,7 @@ from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import Judge, Refused, Said
 from lifefold.interpreters.cli.task_options import prompt_of, read, task_of
 from lifefold.interpreters.engine import REFUSED
+from lifefold.interpreters.explain.task_words import is_in
 from lifefold.interpreters.fleet_file.budget import FleetBudgetKeys, problems_of
 from lifefold.interpreters.fleet_file.config import ABORTS, BRANCH, AbortKeys, FleetKeys, RetryKeys
 from lifefold.interpreters.fleet_file.keys import Key
@@ -191,14 +192,14 @@ def _added(of: Aggregate, record: fleet_task.FleetTask) -> str:
     needed: list[fleet_task.FleetTask] = [
         of.record(f"task:{name}") for name in record.depends_on if f"task:{name}" in of.entities
     ]
-    lost = [f"it depends on {each.id}, which is {each.state}" for each in needed if is_lost(each)]
+    lost = [f"it depends on {each.id}, which {is_in(each.state)}" for each in needed if is_lost(each)]
     asked = (record.role, record.level)
     if is_unmet(of, asked):
         lost.append(f"it {unmet_requirement(of, asked)[1]}")
     spent = budgets.out_of_money(of, record.id)
     if spent is not None and isinstance(spent.event, fleet_task.DependencyLost):
         lost.append(spent.event.reason)
-    return f"added; it is BLOCKED, because {lost[0]}" if lost else "added"
+    return f"added; it is blocked, because {lost[0]}" if lost else "added"
 
 
 def finish(arguments: Namespace) -> int:
@@ -261,7 +262,7 @@ def _why_not_split(record: fleet_task.FleetTask, event: fleet_task.Split) -> str
     count = len(event.tasks)
     most = min(record.most_subtasks, fleet_task.MOST_SUBTASKS)
     if record.state not in {State.CLAIMED, State.IN_PROGRESS}:
-        return f"it is {record.state}: only the agent that works at a task can split it"
+        return f"it {is_in(record.state)}: only the agent that works at a task can split it"
     if record.epoch != event.epoch:
         return f"claim {event.epoch} of it is over; {record.owner} has it now, under claim {record.epoch}"
     if record.token != event.token:

@@ -214,7 +214,7 @@ def _concerns(seen: _Seen, log: str, width: int | None) -> Iterator[Concern]:
     yield from concerns.waiting(awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from concerns.failed(tasks, log, None if width is None else concerns.REASON_LINES * width)
     if seen.runs:
-        yield from concerns.failing(awaited.stuck((agent for agent, _ in seen.agents), now_ms))
+        yield from concerns.failing(awaited.stuck((agent for agent, _ in seen.agents), now_ms, log))
     yield from concerns.failing(awaited.in_the_way(seen.in_the_way, now_ms))
     yield from concerns.failing(plain(line.encode()) for line in seen.untold)
     yield from concerns.failing(awaited.fallen(seen.account.stopped_by))

@@ -6,6 +6,7 @@ session. They come from its order on disk, since the fleet file may have changed
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,7 +33,7 @@ from lifefold.interpreters.cli.logs import LOG
 from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain import status
-from lifefold.interpreters.fleet_file import FleetFileError, load
+from lifefold.interpreters.fleet_file import Agent, FleetFileError, load
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import look
 from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start
@@ -70,7 +71,7 @@ def attach(arguments: Namespace) -> int:
         back = logs.typed(f"lifefold resume {shlex.quote(name)}{LOG}", store)
     code = 0
     if arguments.exec:
-        code = _run(attached)
+        code = _run(attached, back)
     else:
         print(plain(attached.typed.encode("utf-8", "surrogateescape")))
     print(f"{back} gives it back: the next session resumes the conversation")
@@ -173,29 +174,38 @@ def _attached(store: LogStore, of: Aggregate) -> Attached:
             f"{of.key}: the adapter {adapter.name} has no command that resumes a conversation by hand;"
             f" its folder is {order.cwd}"
         )
-    argv = (order.argv[0], *words[1:])
-    return Attached(argv, order.cwd, _variables(store, of.key))
+    agent = _agent_in_file(store, of.key)
+    argv = (_program(order.argv[0], agent), *words[1:])
+    return Attached(argv, order.cwd, {} if agent is None else of_program(agent))
 
 
-def _variables(store: LogStore, name: str) -> dict[str, str]:
-    """Return the variables of the fleet file by which the agent's program finds its conversations; no secrets."""
+def _agent_in_file(store: LogStore, name: str) -> Agent | None:
+    """Return the agent of the fleet file; None if the file cannot be read, or has it no more."""
     try:
         fleet = load(Path(store.meta("source") or ""), watch=True)
     except (FleetFileError, OSError):
-        return {}
-    agent = next((each for each in fleet.agents if each.name == name), None)
-    return {} if agent is None else of_program(agent)
+        return None
+    return next((each for each in fleet.agents if each.name == name), None)
 
 
-def _run(attached: Attached) -> int:
-    """Run the command in this terminal to its end, and return its exit code. Ctrl-C is for the program alone."""
+def _program(name: str, agent: Agent | None) -> str:
+    """Return the program as a terminal finds it: an agent can have a search path of its own."""
+    path = None if agent is None else agent.env.get("PATH")
+    return name if path is None else shutil.which(name, path=path) or name
+
+
+def _run(attached: Attached, back: str) -> int:
+    """Run the command in this terminal to its end, and return its exit code. Ctrl-C is for the program alone.
+
+    ``back`` is the command that gives the conversation back. Raises ``BadInput`` if the program does not begin.
+    """
     print(plain(attached.typed.encode("utf-8", "surrogateescape")), flush=True)
     before = signal.signal(signal.SIGINT, _leave_to_the_program)
     try:
         env = {**os.environ, **attached.variables}
         return subprocess.call(attached.argv, cwd=attached.folder, env=env)  # noqa: S603 - as in every session
     except OSError as error:
-        raise BadInput(f"{attached.argv[0]}: {error.strerror}; run it by hand") from error
+        raise BadInput(f"{attached.argv[0]}: {error.strerror}; run it by hand; {back} gives it back") from error
     finally:
         signal.signal(signal.SIGINT, before)
 

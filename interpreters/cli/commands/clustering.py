@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
+from anyio import to_thread
 
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.server_logs import is_begun
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
 from lifefold.interpreters.fleet_runner import OtherFleetError, UnusableInterpreterError
 from lifefold.interpreters.worktrees.errors import WorkplaceError
@@ -47,7 +49,7 @@ def _fleet_and_log(arguments: Namespace) -> tuple[Fleet, Path]:
         fleet = load(Path(arguments.fleet))
     except FleetFileError as error:
         raise BadInput(str(error)) from error
-    return fleet, logs.named(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
+    return fleet, logs.log_of(fleet.source, fleet.name, arguments.db)
 
 
 async def _brain(arguments: Namespace, fleet: Fleet, log: Path) -> int:
@@ -110,9 +112,9 @@ async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
 
 
 async def _wait_for(log: Path) -> None:
-    if not log.exists():  # noqa: ASYNC240 - a look at one file
+    if not is_begun(log):
         print(f"waiting for the brain to begin {log}", file=sys.stderr, flush=True)
-    while not log.exists():  # noqa: ASYNC110, ASYNC240 - another process makes it
+    while not await to_thread.run_sync(is_begun, log):  # noqa: ASYNC110 - another process makes it
         await anyio.sleep(LOG_POLL_S)
 
 

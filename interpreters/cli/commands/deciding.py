@@ -28,6 +28,8 @@ from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.cli.promotion import agent_to_promote
 from lifefold.interpreters.engine import REFUSED
 from lifefold.interpreters.explain import questions
+from lifefold.interpreters.explain.plain_reasons import in_plain_words
+from lifefold.interpreters.explain.task_words import is_in
 
 Verdict: TypeAlias = tuple[Event, str] | str
 """An event for a task with the text printed when it is accepted, or the reason of a refusal."""
@@ -100,7 +102,7 @@ def _decide(arguments: Namespace, decide: Decide, answer: Answer | None = None) 
 def about_task(name: str, each: fleet_task.FleetTask, verdict: Verdict) -> Said | Refused:
     """Return the command for a task, or its refusal with the task's state."""
     if isinstance(verdict, str):
-        return Refused(name, f"{REFUSED}it is {each.state}: {verdict}")
+        return Refused(name, f"{REFUSED}it {is_in(each.state)}: {verdict}")
     return Said(name, board.NAME, f"task:{name}", *verdict)
 
 
@@ -231,7 +233,7 @@ INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.FleetTask], str
         f'its work waits for your approval; lifefold reject {each.id} --reason "..."{LOG} rejects it'
     ),
     State.DONE: lambda _: (
-        "its work is done, and is being verified or merged; when it is CLOSED, git revert undoes the merge"
+        "its work is done, and is being verified or merged; when it is closed, git revert undoes the merge"
     ),
     State.CLOSED: lambda each: (
         f"its work is on branch {each.branch}"
@@ -297,7 +299,7 @@ def _lack(of: Aggregate, each: fleet_task.FleetTask) -> str:
     if each.blocked_by.startswith((fleet_task.ROLE, fleet_task.LEVEL)):
         return f"it {each.reason}; {_how_an_agent_may(of, each)}"
     if why := no_agent_left(of):
-        return f"it {each.reason}; {why}"
+        return f"it {in_plain_words(each.reason)}; {why}"
     if each.blocked_by.startswith(fleet_task.BUDGET):
         return f"{each.reason}; more may be spent: lifefold {budgets.raising(of.entities[each.blocked_by])}{LOG}"
     return _root(of, each)
@@ -319,7 +321,7 @@ def _root(of: Aggregate, each: fleet_task.FleetTask) -> str:
     while each.state is State.BLOCKED and each.lacked_task and each.lacked_task not in seen:
         seen.append(each.lacked_task)
         each = of.record(_ref(each.lacked_task))
-    by = f"because of {' because of '.join(seen[1:])}, which is {each.state}"
+    by = f"because of {' because of '.join(seen[1:])}, which {is_in(each.state)}"
     if each.blocked_by and not each.lacked_task:
         return f"{by}: {_lack(of, each)}"
     if each.state in {State.FAILED, State.BLOCKED}:

@@ -15,11 +15,10 @@ from typing import Final
 import anyio
 import msgspec
 
-from lifefold.core.fleet import system
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.system import board
 from lifefold.core.kernel import replace
-from lifefold.interpreters.cli import logs
+from lifefold.interpreters.cli import excerpts, logs
 from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, must_be_there
@@ -29,7 +28,6 @@ from lifefold.interpreters.desk.changes import Changes, NoChangesError, Reposito
 from lifefold.interpreters.desk.difference import Attempts, compared, difference, patch, verified
 from lifefold.interpreters.desk.history import History, open_claims
 from lifefold.interpreters.desk.verifications import Verification
-from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.store import LogStore
 
@@ -95,15 +93,15 @@ def _print(store: LogStore, task: FleetTask, arguments: Namespace, of: Attempts)
 
 def task_of(store: LogStore, name: str, history: History) -> FleetTask:
     """Return the record of a task, and fill the history of its log. Raises ``BadInput`` for an unknown one."""
-    ledger = Ledger(system)
-    for decision in logs.decisions(store, ledger):
-        history.observe(decision.entry.stream, decision.reaction)
+    ledger = logs.fold(store)
     there = ledger.aggregates
     names = [each.id for each in task_status.tasks(there)] if board.NAME in there else []
     try:
         must_be_there("task", [name], names)
     except UnknownName as unknown:
         raise found_earlier(store, unknown) from None
+    for decision in excerpts.of_claims(store, ledger, name):
+        history.observe(decision.entry.stream, decision.reaction)
     found: FleetTask = there[board.NAME].record(f"task:{name}")
     return found
 

@@ -31,6 +31,7 @@ from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import Refused
 from lifefold.interpreters.cli.task_options import must_run, number, prompt_of, read, split_words
 from lifefold.interpreters.engine import REFUSED
+from lifefold.interpreters.explain.task_words import is_in
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load_text
 from lifefold.interpreters.fleet_file.budget import KEYS
 from lifefold.interpreters.fleet_file.editing import EditError, edited
@@ -128,7 +129,7 @@ def why_not(of: Aggregate, each: fleet_task.FleetTask) -> str:
         return f"{REFUSED}it was {fleet_task.NOT_IN_THE_PLAN}, and only the file can put it back"
     if each.state in _OVER:
         more = f'lifefold task add --id {each.id}-2 --prompt "..."{LOG}'
-        return f"{REFUSED}it is {each.state}: {_OVER[each.state]}; more work is another task: {more}"
+        return f"{REFUSED}it {is_in(each.state)}: {_OVER[each.state]}; more work is another task: {more}"
     return ""
 
 

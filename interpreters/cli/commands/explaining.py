@@ -13,12 +13,11 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core.fleet import service, system
+from lifefold.core.fleet import service
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import RunnerRecovered, replace
 from lifefold.core.lifecycles.task import State
-from lifefold.interpreters.cli import awaited, logs
-from lifefold.interpreters.cli.account import Account
+from lifefold.interpreters.cli import awaited, excerpts, logs
 from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, must_be_there
@@ -49,15 +48,15 @@ MOST_BY_CHARACTERS: Final = 24
 def why(arguments: Namespace) -> None:
     """Explain a task, or a service."""
     with logs.peek(arguments.db, arguments.at) as store:
-        ledger, story, account = Ledger(system), projection.Story(arguments.task), Account()
-        for decision in logs.decisions(store, ledger):
-            story = _told(story, decision)
-            account.observe(decision.entry.stream, decision.reaction)
+        ledger, account = logs.fold_with_account(store)
         if f"{service.KIND}/{arguments.task}" in ledger.aggregates and f"task:{arguments.task}" not in _tasks(ledger):
             in_the_way = tuple(_in_the_way(store, ledger, {arguments.task}))
             _explain_service(store, ledger, arguments, in_the_way)
             return
         _must_be_there(store, ledger, arguments.task)
+        story = projection.Story(arguments.task)
+        for decision in excerpts.of_task(store, ledger, arguments.task):
+            story = _told(story, decision)
         said = projection.explain(projection.look(ledger.aggregates, story.task, logs.now_ms(store)), story)
         runs = store.is_written()
         doubts = tuple(_doubts(store, ledger, said, runs=runs)) if store.past is None else (_then(store),)

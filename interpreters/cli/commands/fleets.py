@@ -14,11 +14,12 @@ import msgspec
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited
 from lifefold.interpreters.cli.account import usage_json
+from lifefold.interpreters.cli.fitting import terminal_width, wrapped
 from lifefold.interpreters.cli.wording import age, as_typed, spent
 from lifefold.interpreters.desk import registry
 from lifefold.interpreters.desk.fleets import FleetSummary, summary
+from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
-from lifefold.interpreters.explain.words import OF_TASKS
 from lifefold.interpreters.processes.command import plain
 
 MOST_WAITING: Final = 5
@@ -34,7 +35,7 @@ def fleets(arguments: Namespace) -> None:
         return
     for place, each in enumerate(shown):
         for line in (*([""] if place else []), *_lines(each)):
-            print(plain(line.encode("utf-8", "surrogateescape")))
+            print(*wrapped(plain(line.encode("utf-8", "surrogateescape")), terminal_width()), sep="\n")
     if over := len(found) - len(shown):
         print(as_typed(f"{count(over, 'fleet')} {'is' if over == 1 else 'are'} over; lifefold fleets --all"))
     elif not found:

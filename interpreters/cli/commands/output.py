@@ -9,17 +9,17 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from lifefold.core.fleet import service, system
+from lifefold.core.fleet import service
 from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.system.rerun import is_over
-from lifefold.interpreters.cli import logs
+from lifefold.interpreters.cli import excerpts, logs
 from lifefold.interpreters.cli.addressees import addressee
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.wording import moment
 from lifefold.interpreters.desk.history import History, SessionRecord
 from lifefold.interpreters.desk.output_lines import OutputLine
 from lifefold.interpreters.desk.session_output import SessionOutput, secrets_of_log
-from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.engine import Decision
 from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.store import LogStore
@@ -64,12 +64,13 @@ class Reading:
         """Fold the log, and find the session. Raises ``BadInput`` without one."""
         self._store: Final = store
         self._arguments: Final = arguments
-        self._ledger: Final = Ledger(system)
+        self._ledger: Final = logs.fold(store)
         self._history: Final = History()
         self._folder: Final = FleetFolder(store.path)
         self._secrets: Final = secrets_of_log(store)
-        self._fold()
         self._of: Final = addressee(self._ledger.aggregates, arguments.name)
+        of = excerpts.of_task if self._of.is_task else excerpts.of_agent
+        self._observe(of(store, self._ledger, self._of.name))
 
     def run(self) -> None:
         """Print until the last session is over; with ``--follow`` until no further one can come."""
@@ -84,7 +85,10 @@ class Reading:
             last = self._next(last) if follows else None
 
     def _fold(self) -> None:
-        for decision in logs.decisions(self._store, self._ledger):
+        self._observe(logs.decisions(self._store, self._ledger))
+
+    def _observe(self, decisions: Iterable[Decision]) -> None:
+        for decision in decisions:
             self._history.observe(decision.entry.stream, decision.reaction)
 
     def _sessions(self) -> Sequence[SessionRecord]:
@@ -119,7 +123,12 @@ class Reading:
 
     def _attempt(self, of: SessionRecord) -> int:
         """Return the number of the attempt at a task that a session belongs to; 0 without a task."""
-        return self._history.attempt(of.task, of.claim) if of.task else 0
+        if self._of.is_task or not of.task:
+            return self._history.attempt(of.task, of.claim)
+        claims = History()
+        for decision in excerpts.of_claims(self._store, self._ledger, of.task):
+            claims.observe(decision.entry.stream, decision.reaction)
+        return claims.attempt(of.task, of.claim)
 
     def _last(self) -> SessionRecord | None:
         """Return the last session; None if the first one is waited for, and none comes."""
@@ -179,9 +188,10 @@ class Reading:
         return self._store.is_written()
 
     def _json_of(self, record: SessionRecord) -> Callable[[OutputLine], str]:
+        of, attempt = (record.agent, record.number, record.task), self._attempt(record)
+
         def shown(line: OutputLine) -> str:
-            of = (record.agent, record.number, record.task)
-            said = LineOfSession(*of, line.kind, line.text, line.is_bad, line.until_ms, self._attempt(record))
+            said = LineOfSession(*of, line.kind, line.text, line.is_bad, line.until_ms, attempt)
             return msgspec.json.encode(said).decode()
 
         return shown

@@ -24,6 +24,7 @@ from lifefold.interpreters.cli.confirming import is_confirmed
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.cli.wording import this_command
+from lifefold.interpreters.explain.task_words import is_in
 from lifefold.interpreters.fleet_file import Agent, Fleet, FleetFileError, Service, load
 from lifefold.interpreters.fleet_runner.log_owner import fresh_log
 from lifefold.interpreters.fleet_runner.plan_changes import Proposed, proposed
@@ -219,7 +220,7 @@ def accept(fleet: Fleet, log: Path, found: Proposed, edited: str = "") -> None:
         raise BadInput(f"{name} is not in force: {again}{reasons}")
     for task, state in plan_obstacles.over(of, found.change).items():
         if found.change.partial and task not in found.over:
-            DELIVERY.get().note(f"{place_of('tasks', task)}: without effect, because the task is {state} by now")
+            DELIVERY.get().note(f"{place_of('tasks', task)}: without effect, because the task {is_in(state)} by now")
 
 
 def settle(fleet: Fleet, log: Path, *, accepted: bool, partial: bool = False) -> bool:

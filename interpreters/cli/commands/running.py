@@ -286,7 +286,7 @@ def _summarized(runner: Runner, account: Account, verdict: Verdict, log: Path) -
         unmerged, before = UnmergedWork(store), before_of(store).ended
     yield from filter(None, map(_outcome, every))
     if runner.fleet.repository is not None and (idle := task_status.without_change(tasks)):
-        yield f"  {brief(enumerated(idle))}: CLOSED, and nothing was changed"
+        yield f"  {brief(enumerated(idle))}: closed, and nothing was changed"
     outputs = account.outputs(every, runner.folder, logs.option(log))
     unread_messages = unread.sentences(runner.aggregates)
     for line in (*_of_agents(runner, verdict), *unread_messages, *awaited.fallen(account.stopped_by), *outputs):
@@ -306,7 +306,7 @@ def _summarized(runner: Runner, account: Account, verdict: Verdict, log: Path) -
 def _outcome(of: task_status.TaskStatus) -> str:
     """Return the line of a task in the summary; empty if its work is merged."""
     if of.state != "CLOSED":
-        return f"  {of.id}: {of.state}{f': {of.reason}' if of.reason else ''}"
+        return f"  {of.id}: {of.in_words}{f': {of.reason}' if of.reason else ''}"
     return f"  {of.id}: on branch {of.branch}" if of.branch else ""
 
 

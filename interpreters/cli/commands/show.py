@@ -13,7 +13,7 @@ import anyio
 import msgspec
 
 from lifefold.core.fleet.worker import assignment
-from lifefold.interpreters.cli import logs
+from lifefold.interpreters.cli import excerpts, logs
 from lifefold.interpreters.cli.account import usage_json
 from lifefold.interpreters.cli.addressees import addressee
 from lifefold.interpreters.cli.commands.diff import verified_lines
@@ -21,8 +21,9 @@ from lifefold.interpreters.cli.commands.explaining import command
 from lifefold.interpreters.cli.wording import age, coming, is_missing, moment, plain_state, spent, this_command
 from lifefold.interpreters.desk.history import ClaimRecord, SessionRecord
 from lifefold.interpreters.desk.pages import AgentPage, TaskPage, agent_page, task_page
-from lifefold.interpreters.desk.seen import Seen
+from lifefold.interpreters.desk.seen import Seen, Sums
 from lifefold.interpreters.explain import why
+from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.explain.words import of_agent
 from lifefold.interpreters.fleet_runner.agent_looks import marked
 from lifefold.interpreters.processes.command import plain
@@ -44,11 +45,12 @@ VERIFIED_LINES: Final = 5
 def show(arguments: Namespace) -> None:
     """Print the page of a task or an agent."""
     with logs.peek(arguments.db, arguments.at) as store:
-        typed = arguments.name.removeprefix("agent:").removeprefix("task:")
-        seen = Seen(store, typed)
-        for decision in logs.decisions(store, seen.ledger):
+        ledger, account = logs.fold_with_account(store)
+        of = addressee(ledger.aggregates, arguments.name)
+        sums = Sums(account.spending, account.attempts, account.authors())
+        seen = Seen(store, ledger, sums, of.name if of.is_task else "")
+        for decision in (excerpts.of_task if of.is_task else excerpts.of_agent)(store, ledger, of.name):
             seen.observe(decision)
-        of = addressee(seen.ledger.aggregates, arguments.name)
         page: TaskPage | AgentPage
         page = anyio.run(task_page, seen, of.name) if of.is_task else anyio.run(agent_page, seen, of.name)
         option, runs = logs.option(store.path), store.is_written()
@@ -111,7 +113,8 @@ def _claim(of: ClaimRecord, number: int, sessions: Sequence[SessionRecord], now_
     """Return a claim in a line: its attempt, when, by which agent, how it ended, and its sessions."""
     took = age((of.ended_ms or now_ms) - of.began_ms)
     what = " to verify or merge" if of.handed else ""
-    ended = f"{of.outcome}{f': {of.reason}' if of.reason else ''}" if of.ended_ms else "goes on"
+    word = OF_TASKS.get(of.outcome, of.outcome)
+    ended = f"{word}{f': {of.reason}' if of.reason else ''}" if of.ended_ms else "goes on"
     mine = [each for each in sessions if each.claim == of.number]
     counted = "".join(f"; session {each.number}: {each.outcome}" for each in mine)
     return f"{number}  {moment(of.began_ms)}  {of.agent}{what}, {took}: {' '.join(ended.split())}{counted}"

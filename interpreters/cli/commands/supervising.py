@@ -9,6 +9,7 @@ from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.service_unit import unit as unit_of
 from lifefold.interpreters.fleet_file import FleetFileError, load
+from lifefold.interpreters.store.address import is_address, read_address
 
 
 def unit(arguments: Namespace) -> None:
@@ -21,7 +22,9 @@ def unit(arguments: Namespace) -> None:
     if arguments.serve is not None:
         options.append(f"--serve={arguments.serve}")
     if arguments.db:
-        options.append(f"--db={logs.named(arguments.db).absolute()}")
+        is_on_server = is_address(arguments.db)
+        log = read_address(arguments.db) if is_on_server else logs.named(arguments.db).absolute()
+        options.append(f"--db={log}")
     print(unit_of(fleet, (*_program(), "run", str(fleet.source), *options), os.environ.get("PATH", os.defpath)), end="")
 
 

@@ -13,6 +13,7 @@ from lifefold.core.policy.ends import Trouble
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.interpreters.explain import questions
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
+from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.explain.why.phrases import because, count, enumerated, in_brackets
 
 Words = Callable[[Any, Transition], str]
@@ -36,7 +37,8 @@ def _says(words: str) -> Words:
 
 def _begun(_event: Event, transition: Transition) -> str:
     record: fleet_task.FleetTask = transition.after.record
-    return f"put on the board as {record.state}" + (f", a part of {record.parent}" if record.parent else "")
+    state = "" if record.state is task.State.OPEN else f", {OF_TASKS[record.state]}"
+    return f"put on the board{state}{f', a part of {record.parent}' if record.parent else ''}"
 
 
 def _split(event: fleet_task.Split, _transition: Transition) -> str:

@@ -8,6 +8,7 @@ from lifefold.core.fleet.dispatch import budgets
 from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.task import Stage, State
+from lifefold.interpreters.explain.task_words import is_in
 from lifefold.interpreters.explain.why.chain import (
     MISSING,
     chain,
@@ -15,7 +16,6 @@ from lifefold.interpreters.explain.why.chain import (
     parts,
     rivals,
     roots,
-    state_of,
     unmet,
     waits_for,
 )
@@ -23,7 +23,6 @@ from lifefold.interpreters.explain.why.fleet_view import FleetView
 from lifefold.interpreters.explain.why.phrases import (
     because,
     brief,
-    count,
     duration,
     enumerated,
     in_brackets,
@@ -31,6 +30,7 @@ from lifefold.interpreters.explain.why.phrases import (
     ordinal,
 )
 from lifefold.interpreters.explain.why.whereabouts import DOING, RESTS, empty_budget, refill, whereabouts, works
+from lifefold.interpreters.explain.words import of_task
 
 
 def sentence(view: FleetView) -> str:
@@ -47,29 +47,29 @@ def _aborted(view: FleetView) -> str:
 
 
 def seen(view: FleetView, name: str) -> str:
-    """Return the state of another task, as a reason: ``has FAILED (...) and has no retries left``."""
+    """Return the state of another task, as a reason: ``has failed (...) and has no retries left``."""
     if name not in view.tasks:
         return f"is {MISSING} to the board"
     other = view.about(name)
     state = other.task.state
-    return _SEEN[state](other) if state in _SEEN else f"is {state}"
+    return _SEEN[state](other) if state in _SEEN else is_in(state, again=other.task.epoch > 0)
 
 
 def _planned(_view: FleetView) -> str:
-    return "is PLANNED: it waits for an operator to approve the plan"
+    return "is planned: it waits for an operator to approve the plan"
 
 
 def _open(view: FleetView) -> str:
-    waits, busy = unmet(view), rivals(view)
+    waits, busy, state = unmet(view), rivals(view), is_in(view.task.state, again=view.task.epoch > 0)
     if waits:
-        return f"is OPEN: it waits for {_named(view, waits)}{_in_the_end(view, waits)}"
+        return f"{state}: it waits for {_named(view, waits)}{_in_the_end(view, waits)}"
     if busy:
         change = "which changes" if len(busy) == 1 else "which change"
-        return f"is OPEN: it waits for {_named(view, busy)}, {change} the same files"
+        return f"{state}: it waits for {_named(view, busy)}, {change} the same files"
     ready = [name for name in view.tasks if is_ready(view.about(name))]
     place = f", the {ordinal(ready.index(view.name) + 1)} of {len(ready)} ready tasks" if len(ready) > 1 else ""
-    again = f". It is open again{because(view.task.reason)}" if view.task.reason else ""
-    return f"is OPEN and ready{place}: {_no_agent(view)}{again}"
+    again = f". Its last attempt{because(view.task.reason)}" if view.task.reason else ""
+    return f"{state}, and ready{place}: {_no_agent(view)}{again}"
 
 
 def is_ready(view: FleetView) -> bool:
@@ -78,7 +78,15 @@ def is_ready(view: FleetView) -> bool:
 
 
 def _named(view: FleetView, names: tuple[str, ...]) -> str:
-    return enumerated([f"{each} ({state_of(view, each)})" for each in names])
+    return enumerated([f"{each} ({_word(view, each)})" for each in names])
+
+
+def _word(view: FleetView, name: str) -> str:
+    """Return the state of any task in words."""
+    if name not in view.tasks:
+        return MISSING
+    record = view.tasks[name]
+    return of_task(record.state, retried=False, attempts=record.epoch)
 
 
 def _in_the_end(view: FleetView, nearest: tuple[str, ...]) -> str:
@@ -119,12 +127,12 @@ def _money(view: FleetView) -> str:
 
 
 def _claimed(view: FleetView) -> str:
-    return f"is CLAIMED: {view.task.owner} has had it for {_age(view)}{_attempt(view)}{_at(view)}"
+    return f"is running: {view.task.owner} has had it for {_age(view)}{_attempt(view)}{_at(view)}"
 
 
 def _in_progress(view: FleetView) -> str:
     worked = f"{view.task.owner} began with it {_age(view)} ago"
-    return f"is IN_PROGRESS: {worked}{_attempt(view)}{_at(view)}"
+    return f"is running: {worked}{_attempt(view)}{_at(view)}"
 
 
 def _attempt(view: FleetView) -> str:
@@ -156,8 +164,8 @@ def _done(view: FleetView) -> str:
     record = view.task
     if not record.owner:
         what = f"{_LEFT_BECAUSE[record.stage]}, and it waits for an agent to {_left(record.stage)} it"
-        return f"is DONE: {what}{because(record.reason)}"
-    return f"is DONE: {_on_its_way(view)} by {record.owner}, for {_age(view)}"
+        return f"is done, not merged: {what}{because(record.reason)}"
+    return f"is done, not merged: {_on_its_way(view)} by {record.owner}, for {_age(view)}"
 
 
 _LEFT_BECAUSE: Final = {
@@ -179,7 +187,7 @@ def _on_its_way(view: FleetView) -> str:
         case assignment.State.MERGING:
             return "it is being merged"
         case assignment.State.DISPUTED:
-            return "it is not merged, because an agent has moved the target branch: it is held"
+            return "an agent has moved the target branch, and the merge is held"
         case assignment.State.PARKING:
             return "it is being parked"
         case _:
@@ -195,33 +203,33 @@ def _proofs(view: FleetView) -> str:
 def _closed(view: FleetView) -> str:
     commit, branch = view.task.commit, view.task.branch
     if branch:
-        return f"is CLOSED: on branch {branch} as {commit[:10]}, and not merged"
-    return f"is CLOSED: {f'merged as {commit[:10]}' if commit else 'it is done, and there was nothing to merge'}"
+        return f"is closed: on branch {branch} as {commit[:10]}, and not merged"
+    return f"is closed: {f'merged as {commit[:10]}' if commit else 'it is done, and there was nothing to merge'}"
 
 
 def _failed(view: FleetView) -> str:
     record = view.task
     if not task.settled(record) and view.is_over:
         used = f"({record.retries} of {record.allowed_retries} retries used)"
-        return f"has FAILED{in_brackets(record.reason)}, and no agent is left to try it again {used}"
+        return f"has failed{in_brackets(record.reason)}, and no agent is left to try it again {used}"
     if not task.settled(record):
         when = f" in {duration(view.deadline_ms - view.now_ms)}" if view.deadline_ms > view.now_ms else ""
         tried = f"and is tried again{when} (retry {record.retries + 1} of {record.allowed_retries})"
-        return f"has FAILED{in_brackets(record.reason)} {tried}"
+        return f"has failed{in_brackets(record.reason)} {tried}"
     if record.retries < record.max_retries:
-        return f"has FAILED{in_brackets(record.reason)} and is not tried again by itself: such a failure is permanent"
+        return f"has failed{in_brackets(record.reason)} and is not tried again by itself: such a failure is permanent"
     used = f" ({record.retries} of {record.max_retries} used)" if record.max_retries else ""
-    return f"has FAILED{in_brackets(record.reason)} and has no retries left{used}"
+    return f"has failed{in_brackets(record.reason)} and has no retries left{used}"
 
 
 def _blocked(view: FleetView) -> str:
     needed = lost(view)
     if not needed:
-        return f"is BLOCKED{because(view.task.reason) or ': no reason is recorded'}"
+        return f"is blocked{because(view.task.reason) or ': no reason is recorded'}"
     ends = [each for each in roots(chain(view)) if each not in needed]
     cause = f", in the end because of {_which(view, ends)}" if ends else ""
     needs = "it needs its part" if view.task.waits_for_parts else "it depends on"
-    return f"is BLOCKED: {needs} {_which(view, needed)}{cause}"
+    return f"is blocked: {needs} {_which(view, needed)}{cause}"
 
 
 def _which(view: FleetView, names: Sequence[str]) -> str:
@@ -234,16 +242,16 @@ def _waiting(view: FleetView) -> str:
     named = f", it waits for {_named(view, waits)}{_in_the_end(view, waits)}" if waits else ""
     left_ms = view.deadline_ms - view.now_ms
     limit = f"; it is blocked in {duration(left_ms)} if they are not" if left_ms > 0 else ""
-    return f"is WAITING_FOR_SUBTASKS: {closed} of {count(view.task.parts, 'subtask')} closed{named}{limit}"
+    return f"is waiting for its parts: {closed} of {view.task.parts} closed{named}{limit}"
 
 
 def _cancelled(view: FleetView) -> str:
-    return f"is CANCELLED{because(view.task.reason) or ': it is no longer wanted'}"
+    return f"is cancelled{because(view.task.reason) or ': it is no longer wanted'}"
 
 
 def _orphaned(view: FleetView) -> str:
     owner = view.task.owner
-    died = f"is ORPHANED: the session of {owner} has died{in_brackets(view.task.reason)}"
+    died = f"has lost its session: that of {owner} has died{in_brackets(view.task.reason)}"
     match view.assignment(owner).state:
         case assignment.State.ORPHANED:
             return f"{died}, and is being ended; its worktree is inspected then"
@@ -252,14 +260,14 @@ def _orphaned(view: FleetView) -> str:
         case assignment.State.VERIFYING:
             return f"{died}; its work is being verified{_proofs(view)}"
         case _:
-            return f"is ORPHANED: {owner} has died, and its worktree is not inspected yet"
+            return f"has lost its session: {owner} has died, and its worktree is not inspected yet"
 
 
 def _pending(view: FleetView) -> str:
     limit = f"; silence is a refusal, {in_time(view.deadline_ms - view.now_ms)}" if view.deadline_ms else ""
     whose = _because_of_its_author(view)
     how = "done and verified" if view.task.verify else "done, not verified because it has no verify"
-    return f"is PENDING_APPROVAL: it is {how}, and waits for approval before its merge{whose}{limit}"
+    return f"is waiting for approval: it is {how}, and is merged after that{whose}{limit}"
 
 
 def _because_of_its_author(view: FleetView) -> str:
@@ -288,15 +296,15 @@ SENTENCES: Final[Mapping[State, Callable[[FleetView], str]]] = {
 
 
 def _owned(view: FleetView) -> str:
-    return f"is {view.task.state} with {view.task.owner}"
+    return f"{is_in(view.task.state)} with {view.task.owner}"
 
 
 def _cancelled_there(view: FleetView) -> str:
-    return f"is CANCELLED{in_brackets(view.task.reason)}"
+    return f"is cancelled{in_brackets(view.task.reason)}"
 
 
 def _blocked_there(view: FleetView) -> str:
-    return f"is BLOCKED{'' if view.task.blocked_by else in_brackets(view.task.reason)}"
+    return f"is blocked{'' if view.task.blocked_by else in_brackets(view.task.reason)}"
 
 
 _SEEN: Final[Mapping[State, Callable[[FleetView], str]]] = {

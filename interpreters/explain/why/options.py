@@ -17,6 +17,7 @@ from lifefold.core.lifecycles.budget.amounts import Resource
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.core.lifecycles.task import Stage, State
 from lifefold.interpreters.explain.questions import Asked
+from lifefold.interpreters.explain.task_words import is_in
 from lifefold.interpreters.explain.why.chain import Link, chain, roots, state_of
 from lifefold.interpreters.explain.why.fleet_view import FleetView
 from lifefold.interpreters.explain.why.phrases import MOST_NAMED, duration, enumerated, in_brackets, in_time
@@ -184,7 +185,7 @@ def _is_disputed(view: FleetView) -> bool:
 
 
 def _over(view: FleetView) -> str:
-    return f"{_NOTHING}{view.name} is {view.task.state}, and stays so"
+    return f"{_NOTHING}{view.name} {is_in(view.task.state)}, and stays so"
 
 
 _NOTHING: Final = "Nothing: "

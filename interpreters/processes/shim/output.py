@@ -76,6 +76,10 @@ class OutputLog:
             self._position_fd = durable.open_to_write(path)
         os.pwrite(self._position_fd, f"{self._taken_bytes:020d} {self._limit_bytes}\n".encode(), 0)
 
+    def last_sign_ms(self, heartbeat: str) -> int:
+        """Return when the output or the heartbeat, a path from this directory, was written last, in Unix time."""
+        return max(_written_ms(os.path.join(self._directory, name)) for name in (durable.OUTPUT, POSITION, heartbeat))
+
     def finish(self) -> None:
         """Put the log in order and make it durable, as far as the disk permits."""
         try:
@@ -88,6 +92,13 @@ class OutputLog:
             put_in_order(self._directory, (self._taken_bytes, self._limit_bytes) if rolled else None)
         except OSError as error:
             self.error = self.error or f"cannot finish the output: {error.strerror}"
+
+
+def _written_ms(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns // 1_000_000
+    except OSError:
+        return 0
 
 
 def put_in_order(directory: str, position: tuple[int, int] | None = None) -> None:

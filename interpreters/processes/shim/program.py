@@ -147,11 +147,18 @@ def _start(spec: Spec, output: OutputLog, wakeup_fd: int) -> Supervisor:
         durable.write_durably(".", durable.STARTED, durable.encode(started))
         supervisor = Supervisor(spec, agent, output, control_fd, wakeup_fd)
         os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+        _must_be_before(spec.fence_until_boot_ms)
     except BaseException:
         agent.abort()
         raise
     agent.go()
     return supervisor
+
+
+def _must_be_before(fence_until_boot_ms: int | None) -> None:
+    """Raise ValueError past the fence: the host may have been frozen while it started this shim."""
+    if fence_until_boot_ms is not None and proc.boot_ms() >= fence_until_boot_ms:
+        raise ValueError("its fence has passed: another host may have the session")
 
 
 def _start_time(pid: int) -> int:

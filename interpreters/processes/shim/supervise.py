@@ -155,12 +155,18 @@ class Supervisor:
             self._family.signal(signal.SIGCONT)  # a stopped process handles no signal but SIGKILL
         self._kill_at_ms = min(self._kill_at_ms, kill_at_ms)
 
-    def _interrupt(self, request: str) -> None:
-        """Signal only the agent, once per request: a restarted runner may repeat a request."""
+    def _interrupt(self, request: str, order: "dict[str, durable.Json]") -> None:
+        """Signal only the agent, once per request: a restarted runner may repeat a request.
+
+        The request can come late. A session that has shown a sign since the silence may wait for an operator by now.
+        """
         self._family.look()
         if self._family.agent_dead or self._kill_at_ms is not None or request in self._interrupted:
             return
         self._interrupted.add(request)
+        since_ms, heartbeat = order.get("silent_since_ms"), order.get("heartbeat")
+        if type(since_ms) is int and isinstance(heartbeat, str) and self._output.last_sign_ms(heartbeat) > since_ms:
+            return
         self._family.interrupt()
 
     def _hold(self, *, held: bool) -> None:
@@ -211,7 +217,7 @@ class Supervisor:
         elif type(grace_ms) is int:
             self._end("ended", grace_ms)
         elif isinstance(request := order.get("interrupt"), str):
-            self._interrupt(request)
+            self._interrupt(request, order)
         elif isinstance(held := order.get("hold"), bool):
             self._hold(held=held)
         elif type(until_boot_ms) is int and self._kill_at_ms is None:

@@ -5,6 +5,7 @@ writes takes a lock on the row of the epoch first. So transactions that write ar
 become visible in the order of their numbers, and a writer sees the newest epoch.
 """
 
+import re
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain
@@ -13,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import psycopg
 from psycopg import pq
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from lifefold.interpreters.store.address import Address, secrets_of
 from lifefold.interpreters.store.connection import Rows
@@ -58,13 +59,16 @@ _TRANSLATIONS: Final = {
     "PRAGMA user_version": "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'schema'",
 }
 
+_INSTR: Final = re.compile(r"instr\((\w+), \?\)")
+
 
 def in_words_of_postgresql(sql: str) -> str:
     """Return a statement of the shared functions for PostgreSQL."""
     found = _TRANSLATIONS.get(sql)
     if found is not None:
         return found
-    return sql.replace("AS BLOB", "AS BYTEA").replace("CROSS JOIN", "JOIN").replace("?", "%s")
+    words = sql.replace("AS BLOB", "AS BYTEA").replace("CROSS JOIN", "JOIN")
+    return _INSTR.sub(r"position(? IN \1)", words).replace("?", "%s")
 
 
 class ServerConnection:
@@ -77,7 +81,7 @@ class ServerConnection:
         self._watchdog: Watchdog | None = None
         with self._told():
             parameters = {**_parameters(address, timings, writes=writes), **secrets_of(address)}
-            self._session: Final[psycopg.Connection] = psycopg.connect(address.url, autocommit=True, **parameters)
+            self._session: Final = psycopg.connect(make_conninfo(address.url, **parameters), autocommit=True)
         self.process: Final = self._session.info.backend_pid  # which is gone when the session is closed
         """The process number of the session on the server."""
         try:

@@ -62,7 +62,7 @@ def must_be_there(path: Path, connection: Connection, address: Address) -> int:
     if server < OLDEST_SERVER:
         raise NotAStore(f"{address}: the server has version {server // 10_000}; accepted: 14 and later")
     schema = schema_of(connection, address)
-    relations = set() if schema is None else _relations(connection, schema)
+    relations: set[str] = set() if schema is None else _relations(connection, schema)
     if schema is None or not relations:
         raise NotThere(f"there is no log {address.log!r} in the database of {address}")
     version = meta_of(connection, "schema") if {"meta", "entries"} <= relations else None

@@ -124,12 +124,14 @@ class PostgresStore(LogStore):
         return store._opened(_nothing, take_over=take_over)
 
     @classmethod
-    def peek(cls, address: Address, path: Path | None = None, timings: Timings = PRODUCTION) -> Self:
+    def peek(
+        cls, address: Address, path: Path | None = None, timings: Timings = PRODUCTION, *, patient: bool = False
+    ) -> Self:
         """Open an existing log to read it and to leave operator commands, with or without a running writer.
 
         Raises ``NotThere``, ``StoreError``.
         """
-        store = cls(address, path, timings, writes=False, patient=False)
+        store = cls(address, path, timings, writes=False, patient=patient)
         try:
             store._must_be_whole()
         except BaseException:

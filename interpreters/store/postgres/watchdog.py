@@ -32,9 +32,7 @@ class Watchdog:
     @contextmanager
     def call(self) -> Generator[None]:
         """Limit the time of the block."""
-        with self._changed:
-            self._since_s = monotonic()
-            self._changed.notify()
+        self._since_s = monotonic()
         try:
             yield
         finally:
@@ -49,7 +47,7 @@ class Watchdog:
     def _watch(self) -> None:
         with self._changed:
             while not self._is_over:
-                self._changed.wait(None if self._since_s is None else self._limit_s / LOOKS)
+                self._changed.wait(self._limit_s / LOOKS)  # a call wakes no thread, because that costs it time
                 since_s = self._since_s
                 if since_s is not None and monotonic() - since_s > self._limit_s:
                     with suppress(OSError):

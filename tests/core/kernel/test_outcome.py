@@ -97,6 +97,19 @@ def test_every_reaction_is_made_again_from_its_bytes() -> None:
     assert folded(HOUSE, log) == [each.reaction for each in log]
 
 
+def test_the_entries_about_one_entity_fold_to_it_without_the_others() -> None:
+    """Its transitions are those of the whole fold; the entries that do not change it are not needed."""
+    log, ref = decided(HOUSE, *HISTORY), "oven:b"
+    outcomes, before = Outcomes(CODEC), HOUSE.start("house/a")
+    found: list[Transition] = []
+    for each in log:
+        if f'"{ref}"'.encode() in each.outcome:
+            reaction = outcomes.applied(HOUSE, before, each.envelope, each.outcome, {ref})
+            before, found = reaction.aggregate, [*found, *reaction.transitions]
+    assert found == [step for each in log for step in each.reaction.transitions if step.entity == ref]
+    assert dict(before.entities) == {ref: log[-1].reaction.aggregate.entities[ref]}
+
+
 def test_equal_histories_have_equal_bytes_and_each_other_decision_has_others() -> None:
     """A state, an effect, a postponed event, a refusal: each is in the bytes."""
     first, second = decided(HOUSE, *HISTORY), decided(HOUSE, *HISTORY)

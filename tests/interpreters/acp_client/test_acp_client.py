@@ -172,3 +172,15 @@ def test_a_client_that_is_asked_to_end_cancels_the_turn_and_begins_no_other(tmp_
         output, _ = process.communicate(timeout=HANG_S)
     assert '"reason":"cancelled"' in output
     assert len(json.loads((tmp_path / "task.talks.json").read_text())["talk-1"]) <= 2
+
+
+def test_a_process_that_the_program_leaves_behind_does_not_hold_up_the_end_of_the_session(tmp_path: Path) -> None:
+    """It keeps the pipes of the program open, and the shim of the session ends it."""
+    argv = (*CLIENT, "lifefold.interpreters.acp_client", sys.executable, "--prompt=do", "--", str(SPEAKER), "parent")
+    env = {"PATH": os.environ["PATH"], "COUNTS": str(tmp_path)}
+    try:
+        done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANG_S, check=False)
+    finally:
+        os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '"reason":"end_turn"' in done.stdout

@@ -208,6 +208,16 @@ def test_aider_sums_its_answers_and_joins_its_lines() -> None:
     assert last_cost(facts) == Cost(Tokens(2_000, 3_000_000, 2_500, 35), 30_000)
 
 
+def test_the_end_of_aider_is_a_sentence_and_no_line_of_a_change() -> None:
+    """A change that is cut off hides nothing of the costs after it."""
+    change = (b"```", b"<<<<<<< SEARCH", b"=======", b"hello", b">>>>>>> REPLACE", b"```")
+    cost = b"Tokens: 1.1k sent, 30 received. Cost: $0.0031 message, $0.0031 session."
+    for lines in (change, change[:4]):
+        end, facts = session("aider", b"I greet in made.txt:", *lines, b"", cost)
+        assert (end.outcome, end.reason) == (Outcome.SUCCESS, "I greet in made.txt:")
+        assert last_cost(facts).tokens.output == 30
+
+
 def test_aider_sums_the_answers_of_a_session_of_any_length() -> None:
     count = reading.MOST_SEEN + 10
     answers = (b"Tokens: 10 sent, %d received. Cost: $0.01 message, $%d.00 session." % (n, n) for n in range(1, count))

@@ -89,11 +89,11 @@ def test_what_cannot_be_aborted_is_refused_with_what_can_be_done(tell: Told) -> 
     of = family(tell.log)
     of.happens("board", "task:T1+2", task.Completed(1))
     assert "T1: refused: it is not a part of a task" in tell("T1 --scope sibling", 2)
-    assert "T1: refused: it is WAITING_FOR_SUBTASKS: only the agent" in tell("T1 --scope tool --tool x --token 1", 2)
+    assert "T1: refused: it is waiting for its parts: only the agent" in tell("T1 --scope tool --tool x --token 1", 2)
     assert "claim 7 of it is over; bob has it now, under claim 1" in tell("T1+1 --scope tool --tool x --token 7", 2)
-    assert "T1+2: refused: it is DONE: its work is done" in tell("T1+2 --scope session", 2)
+    assert "T1+2: refused: it is done, not merged: its work is done" in tell("T1+2 --scope session", 2)
     of.happens("board", "task:T1+2", task.Verified(1))
-    assert "T1+2: refused: it is CLOSED: nothing" in tell("T1+2 --scope sibling", 2)
+    assert "T1+2: refused: it is closed: nothing" in tell("T1+2 --scope sibling", 2)
     assert "there is no task 'T9'" in tell("T9 --scope session", 2)
     assert said(tell.log) == []
 

@@ -91,7 +91,7 @@ def test_a_task_that_is_added_waits_for_what_it_depends_on_and_for_the_plan(
     """If that will not be done it is said so at once; as long as the plan waits for a person, so does the task."""
     FleetLog(log, T1, T2).failed("T1")
     after = ["--prompt", "x", "--depends-on", "T1"]
-    assert "it is BLOCKED, because it depends on T1, which is FAILED" in tell(
+    assert "it is blocked, because it depends on T1, which has failed" in tell(
         log, capsys, "task", "add", "--id", "T3", *after
     )
     assert folded(log).record("board", "task:T3").state == "BLOCKED"
@@ -134,12 +134,12 @@ def test_a_task_for_a_role_that_no_agent_has_any_more_says_so(log: Path, capsys:
     of = FleetLog(log, T1, agents=(AgentPlan("ann"), AgentPlan("bob", roles=("cook",))))
     of.happens("board", "worker_slot:bob", worker_slot.WorkerGone("enough"))
     words = ["task", "add", "--id", "T3", "--prompt", "x", "--role", "cook"]
-    reason = "it is BLOCKED, because it asks for the role cook, and no worker is left that has it"
+    reason = "it is blocked, because it asks for the role cook, and no worker is left that has it"
     assert reason in tell(log, capsys, *words)
     assert folded(log).record("board", "task:T3").state == "BLOCKED"
     printed = tell(log, capsys, "retry", "T3", code=2)
     assert (
-        "T3: refused: it is BLOCKED: it asks for the role cook, and no worker is left that has it; it goes on when"
+        "T3: refused: it is blocked: it asks for the role cook, and no worker is left that has it; it goes on when"
         in printed
     )
 
@@ -156,7 +156,7 @@ def test_an_agent_splits_its_task_with_what_its_environment_says(
     board = folded(log)
     assert board.record("board", "task:T1").state == "WAITING_FOR_SUBTASKS"
     assert [board.record("board", f"task:T1+{n}").prompt for n in (1, 2)] == ["do the first", "do the second"]
-    assert "T1: refused: it is WAITING_FOR_SUBTASKS" in tell(log, capsys, "split", "--part", "x", code=2)
+    assert "T1: refused: it is waiting for its parts" in tell(log, capsys, "split", "--part", "x", code=2)
     assert '"parent": "T1"' in tell(log, capsys, "tasks", "--json")
 
 

@@ -36,7 +36,7 @@ def test_nothing_is_taken_up_from_a_log_that_is_not_over_or_was_taken_up_before(
     sandbox.demand("crash-1", "max_retries = 0")
     assert "without --again this command begins the fleet" in _again(sandbox, code=2)
     assert not sandbox.log.exists()
-    assert "crash-1: FAILED" in sandbox.run(code=1)
+    assert "crash-1: failed" in sandbox.run(code=1)
     _again(sandbox)
     old = sandbox.call("run", str(sandbox.fleet), "--again", "--db", str(sandbox.log), code=2).stderr
     assert "sandbox.run-2.db continues" in old
@@ -116,10 +116,10 @@ def test_a_task_of_an_earlier_log_is_found_there(sandbox: Sandbox) -> None:
     sandbox.run(code=1)
     _again(sandbox)
     new = sandbox.log.with_name("sandbox.run-2.db")
-    where = f"plain-1 is not in .lifefold/{new.name}: it is CLOSED in the earlier log .lifefold/{sandbox.log.name}; "
+    where = f"plain-1 is not in .lifefold/{new.name}: it is closed in the earlier log .lifefold/{sandbox.log.name}; "
     for command in (["why", "plain-1"], ["cancel", "plain-1"], ["log", "--task", "plain-1"]):
         assert where in sandbox.call(*command, code=2).stderr
-    assert "plain-1 is CLOSED" in sandbox.call("why", "plain-1", "--db", f".lifefold/{sandbox.log.name}").stdout
+    assert "plain-1 is closed" in sandbox.call("why", "plain-1", "--db", f".lifefold/{sandbox.log.name}").stdout
     assert "there is no task 'plain-9'" in sandbox.call("why", "plain-9", code=2).stderr
     new.with_name("sandbox.run-2.db").rename(new.with_name("sandbox.run-3.db"))
     sandbox.log.write_text("damaged")

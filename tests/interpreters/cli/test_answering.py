@@ -62,7 +62,7 @@ def test_an_operator_answers_by_the_name_of_a_question(log: Path, words: list[st
         (["approve", "ben/Q1"], "there is no task 'ben/Q1'"),
         (["answer", "ann/Q2", " "], "the answer must have"),
         (["approve"], "; name the questions that wait: ann/Q1 ann/Q2"),
-        (["reject", "T1"], "it is IN_PROGRESS: it does not wait for an approval now"),
+        (["reject", "T1"], "it is running: it does not wait for an approval now"),
         (["reject", "ann/Q1", "--reason", " "], "the reason must have"),
     ],
 )
@@ -80,7 +80,7 @@ def test_tasks_and_questions_are_decided_together(log: Path, capsys: pytest.Capt
     """One line for each name."""
     assert main(["approve", "T1", "ann/Q1", "--db", str(log)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("T1: refused: it is IN_PROGRESS")
+    assert lines[0].startswith("T1: refused: it is running")
     assert lines[1].startswith("ann/Q1: approved: its agent goes on")
 
 

@@ -38,7 +38,7 @@ def test_each_name_has_its_answer_and_all_have_the_command_and_its_key(
         ("approve", "T1", "refused"),
         ("approve", "T2", "applied"),
     ]
-    assert given[0]["reason"].startswith("it is OPEN: it does not wait for an approval now")
+    assert given[0]["reason"].startswith("it is not begun: it does not wait for an approval now")
     assert given[0]["key"] == given[1]["key"]
     assert len(given[0]["key"]) == 32
     assert said(log)[-1].key == f"{given[0]['key']}/0/T2"

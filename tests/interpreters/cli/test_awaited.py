@@ -9,10 +9,14 @@ import pytest
 from fleet_log import ME, FleetLog, folded
 from fleet_sandbox import Sandbox
 from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
+from lifefold.core.fleet.worker import stall_detector
+from lifefold.core.fleet.worker.stall_detector import Limits
 from lifefold.core.kernel import replace
+from lifefold.core.lifecycles import session
 from lifefold.interpreters.cli.account import account_of
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.awaited import lines, stuck
+from lifefold.interpreters.cli.wording import next_of
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain.pending import Awaited, Waiting
 from lifefold.interpreters.fleet_runner import Verdict
@@ -56,7 +60,33 @@ def test_an_agent_that_the_stall_detector_has_warned_of_is_stuck(tmp_path: Path)
     agent = replace(*status.agents(folded(log.path).aggregates), task="T1")
     assert list(stuck([agent], 60_000)) == []
     silent = replace(agent, silent_since_ms=20_000)
-    assert list(stuck([agent, silent], 60_000)) == ["ann is stuck: its session at T1 has shown no progress for 40s"]
+    said = "ann is stuck: its session at T1 has shown no progress for 40s"
+    assert list(stuck([agent, silent], 60_000)) == [said]
+    assert list(stuck([silent], 60_000, " --db x")) == [f"{said}: lifefold output ann --db x"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "silences_ms", "expected"),
+    [
+        (Limits(60_000, None, 120_000), (61_000,), "ended in 1m00s"),
+        (Limits(60_000, 90_000, 120_000), (61_000,), "nudged in 30s"),
+        (Limits(60_000, 90_000, 120_000), (60_000, 95_000), "ended in 30s"),
+        (Limits(60_000, None, 900_000), (61_000,), "times out in 3m59s"),
+    ],
+)
+def test_the_next_step_of_a_silent_session_is_that_of_its_stall_detector(
+    tmp_path: Path, limits: Limits, silences_ms: tuple[int, ...], expected: str
+) -> None:
+    """Its nudge or its end, unless its time limit comes before; without its process there is no next step."""
+    agent = AgentPlan("ann", stall=limits, limits=session.Limits(session_timeout_ms=300_000))
+    log = FleetLog(tmp_path / "fleet.db", T1, agents=(agent,)).claimed("T1")
+    for event in (session.WorktreeReady(), session.PromptReady("do it"), session.SessionStarted(0)):
+        log.reported("worker/ann", "session", event)
+    for silent_ms in silences_ms:
+        log.later(silent_ms).reported("worker/ann", stall_detector.REF, stall_detector.Silent(silent_ms))
+    (ann,) = status.agents(folded(log.path).aggregates)
+    assert next_of(ann, silences_ms[-1]) == expected
+    assert next_of(ann, silences_ms[-1], is_gone=True) == "-"
 
 
 def test_a_diff_is_named_only_where_an_approval_merges_a_commit() -> None:

@@ -11,6 +11,7 @@ from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.kernel import Event
 from lifefold.core.lifecycles import approval, session, task
 from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.explain.task_words import is_in
 from lifefold.interpreters.store import SqliteStore
 
 T1 = TaskPlan("T1", "do it", max_retries=0)
@@ -71,9 +72,9 @@ def test_planned_tasks_are_decided_one_by_one_and_then_the_plan_has_none_left(lo
     assert tell("reject T3 --reason no").startswith("T3: rejected: it is not done")
     assert [tell.state(name) for name in ("T1", "T2", "T3")] == ["OPEN", "OPEN", "CANCELLED"]
     assert next(line for line in tell("tasks").splitlines() if line.startswith("T3")).endswith(" no")
-    assert "is CANCELLED: no" in tell("why T3")
+    assert "is cancelled: no" in tell("why T3")
     assert "all its tasks were decided one by one" in tell("approve", 2)
-    assert "T1: refused: it is OPEN: it does not wait for an approval now" in tell("approve T1", 2)
+    assert "T1: refused: it is not begun: it does not wait for an approval now" in tell("approve T1", 2)
 
 
 def test_a_fleet_without_a_plan_to_approve_says_so(log: Path, tell: Told) -> None:
@@ -106,13 +107,13 @@ def test_where_no_agent_is_left_no_task_is_said_to_wait_for_anything(log: Path, 
 
 
 def test_finished_work_is_approved_and_nothing_is_completed_by_that(log: Path, tell: Told) -> None:
-    """It is DONE, to be merged by a free worker. A second approval and a late rejection are answered with that."""
+    """It is done, and is merged by a free worker. A second approval and a late rejection are answered with that."""
     log_of_finished_work(log)
     assert tell("approve T1").startswith("T1: approved: it is merged next")
     assert tell.state("T1") == "DONE"
     assert said(log)[0].event == approval.ApprovalGranted()
-    assert "T1: refused: it is DONE: it is approved already" in tell("approve T1", 2)
-    assert "T1: refused: it is DONE: it was approved" in tell("reject T1 --reason no", 2)
+    assert "T1: refused: it is done, not merged: it is approved already" in tell("approve T1", 2)
+    assert "T1: refused: it is done, not merged: it was approved" in tell("reject T1 --reason no", 2)
 
 
 def test_finished_work_that_is_rejected_has_failed_for_that_reason(log: Path, tell: Told) -> None:
@@ -128,7 +129,7 @@ def test_a_rejection_without_a_reason_names_the_option_only_where_it_would_help(
     """Work that waits needs a reason; another task is refused for its state, whatever the reason."""
     log_of_finished_work(log)
     assert f'a rejection needs a reason: lifefold reject T1 --reason "..." --db {log}' in tell("reject T1", 2)
-    assert tell("reject T2", 2).startswith("T2: refused: it is OPEN: it does not wait for an approval now")
+    assert tell("reject T2", 2).startswith("T2: refused: it is not begun: it does not wait for an approval now")
     assert tell.state("T1") == "PENDING_APPROVAL"
 
 
@@ -136,7 +137,7 @@ def test_one_of_several_that_is_refused_is_told_beside_those_that_are_taken(log:
     """The exit code is 0 as long as something was done."""
     log_of_finished_work(log)
     first, second = tell("cancel T1 T2").splitlines()
-    assert first.startswith("T1: refused: it is PENDING_APPROVAL")
+    assert first.startswith("T1: refused: it is waiting for approval")
     assert second.startswith("T2: cancelled;")
 
 
@@ -168,12 +169,12 @@ def test_cancelling_says_what_is_blocked_by_it(log: Path, tell: Told) -> None:
     assert tell("cancel T1 --reason enough").startswith("T1: cancelled; blocked by that: T2;")
     assert (tell.state("T1"), tell.state("T2")) == ("CANCELLED", "BLOCKED")
     assert folded(log).record("board", "task:T1").reason == "enough"
-    assert "T1: refused: it is CANCELLED: that is final" in tell("cancel T1", 2)
+    assert "T1: refused: it is cancelled: that is final" in tell("cancel T1", 2)
 
 
 INSTEAD: dict[str, tuple[str, tuple[Event, ...], str]] = {
     "asking": ("PENDING_APPROVAL", (task.Completed(1), fleet_task.Parked(1)), "lifefold reject asking --reason"),
-    "done": ("DONE", (task.Completed(1),), "when it is CLOSED, git revert undoes the merge"),
+    "done": ("DONE", (task.Completed(1),), "when it is closed, git revert undoes the merge"),
     "merged": ("CLOSED", (task.Completed(1), task.Verified(1, "c0ffee")), "git revert -m 1 c0ffee undoes that"),
     "plain": ("CLOSED", (task.Completed(1), task.Verified(1)), "its work is done"),
     "rests": ("FAILED", (task.Failed(1, "no"),), "it can be cancelled when that begins"),
@@ -190,7 +191,7 @@ def test_what_cannot_be_cancelled_says_what_can_be_done_instead(log: Path, tell:
         of.claimed(name, f"agent-{name}").happens("board", f"task:{name}", *events)
     lines = tell(f"cancel {' '.join(INSTEAD)}", 2).splitlines()
     for line, (name, (state, _, words)) in zip(lines, INSTEAD.items(), strict=False):
-        assert line.startswith(f"{name}: refused: it is {state}: ")
+        assert line.startswith(f"{name}: refused: it {is_in(state)}: ")
         assert words in line
     assert said(log) == []
     planned = FleetLog(log.with_name("planned.db"), T1, approve_plan=True)
@@ -209,7 +210,7 @@ def test_an_orphan_is_not_cancelled_and_it_is_said_what_becomes_of_it(
     of = FleetLog(log, TaskPlan("T1", "do it", (("true",),), orphaned=orphaned)).claimed("T1")
     of.happens("board", "task:T1", task.Orphaned(1, "it was killed"))
     told = tell("cancel T1", 2)
-    assert told.startswith("T1: refused: it is ORPHANED: its session has died")
+    assert told.startswith("T1: refused: it has lost its session: its session has died")
     assert words in told
     assert ("given it back" in told) is (orphaned is task.OnDeath.REQUEUE)
 
@@ -220,7 +221,7 @@ def test_a_failed_task_is_tried_once_more_at_once(log: Path, tell: Told) -> None
     assert tell("retry T1").startswith("T1: is tried once more, at once")
     record = folded(log).record("board", "task:T1")
     assert (record.state, record.retries, record.max_retries) == ("OPEN", 1, 1)
-    assert "T1: refused: it is OPEN: it has not failed; lifefold why T1" in tell("retry T1", 2)
+    assert "T1: refused: it is not begun: it has not failed; lifefold why T1" in tell("retry T1", 2)
     assert of.task("T2").state == "OPEN"
 
 
@@ -229,7 +230,7 @@ def test_what_is_blocked_because_of_another_task_names_the_one_to_be_retried(log
     third = TaskPlan("T3", "x", depends_on=("T2",))
     FleetLog(log, T1, TaskPlan("T2", "x", depends_on=("T1",)), third, TaskPlan("T4", "x")).failed("T1")
     printed = tell("retry T3", 2)
-    assert "T3: refused: it is BLOCKED: because of T2 because of T1, which is FAILED;" in printed
+    assert "T3: refused: it is blocked: because of T2 because of T1, which has failed;" in printed
     assert "lifefold retry T1" in printed
     tell("retry T1")
     assert [tell.state(name) for name in ("T1", "T2", "T3")] == ["OPEN"] * 3
@@ -240,7 +241,7 @@ def test_a_task_blocked_by_a_cancelled_one_can_only_be_cancelled(log: Path, tell
     FleetLog(log, T1, TaskPlan("T2", "x", depends_on=("T1",)), TaskPlan("T3", "x"))
     tell("cancel T1")
     printed = tell("retry T2", 2)
-    assert "because of T1, which is CANCELLED, for good; cancel this one: lifefold cancel T2" in printed
+    assert "because of T1, which is cancelled, for good; cancel this one: lifefold cancel T2" in printed
 
 
 def test_a_task_that_is_blocked_by_no_other_one_goes_on(log: Path, tell: Told) -> None:
@@ -268,7 +269,7 @@ def test_after_the_end_of_a_fleet_nothing_is_accepted_that_no_agent_will_do(log:
     printed = tell("retry T1", 2)
     assert "all tasks are settled, and the fleet is over" in printed
     assert "lifefold run FLEET.toml --again" in printed
-    assert "T1: refused: it is FAILED: all tasks are settled" in tell("cancel T1", 2)
+    assert "T1: refused: it has failed: all tasks are settled" in tell("cancel T1", 2)
     assert "retry T1 has it tried once more" not in tell("approve T1", 2)
     gone = FleetLog(log.with_name("gone.db"), T1, approve_plan=True, agents=(AgentPlan("bob"),))
     gone.happens("board", "worker_slot:bob", worker_slot.WorkerGone("enough"))
@@ -284,7 +285,7 @@ def test_a_task_that_is_cancelled_after_the_end_of_a_fleet_is_said_to_be_left_ou
     """No run with this log acts on it; what depends on a failed task is not retried there, either."""
     FleetLog(log, T1, TaskPlan("T2", "do that", depends_on=("T1",))).failed("T1")
     refused = tell("retry T2", 2)
-    assert "T2: refused: it is BLOCKED: it depends on T1, which is FAILED; all tasks are settled" in refused
+    assert "T2: refused: it is blocked: it depends on T1, which has failed; all tasks are settled" in refused
     assert "lifefold retry T1" not in refused
     assert "a run with --again leaves it out, with the tasks that depend on it" in tell("why T2")
     assert tell("cancel T2").startswith(
@@ -298,4 +299,4 @@ def test_work_that_no_agent_is_left_to_merge_is_neither_approved_nor_cancelled(l
     of.happens("board", "worker_slot:ann", worker_slot.WorkerGone("enough"))
     of.happens("board", "task:T1", approval.ApprovalGranted())
     for command in ("approve T1", "cancel T1", "retry T1"):
-        assert "T1: refused: it is DONE: all agents have stopped for good" in tell(command, 2)
+        assert "T1: refused: it is done, not merged: all agents have stopped for good" in tell(command, 2)

@@ -104,7 +104,7 @@ def test_no_work_is_an_error_that_says_why(tmp_path: Path) -> None:
     sandbox = talking(tmp_path, "fails-1", "two").demand("two", 'depends_on = ["fails-1"]')
     sandbox.run(code=1)
     refused = sandbox.call("diff", "two", code=2).stderr
-    assert "no agent has begun two yet; it is BLOCKED; lifefold why two explains its state" in refused
+    assert "no agent has begun two yet; it is blocked; lifefold why two explains its state" in refused
     assert "there is no task 'too'; did you mean two?" in sandbox.call("diff", "too", code=2).stderr
     assert "there is no such program" in sandbox.call("diff", "fails-1", "--tool", "no-such-tool", code=2).stderr
     (tmp_path / "plain").mkdir()

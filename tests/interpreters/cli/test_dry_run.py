@@ -48,6 +48,14 @@ def test_a_new_fleet_is_described_and_nothing_is_changed(sandbox: Sandbox) -> No
     assert said.endswith("nothing was begun, and nothing is changed\n")
 
 
+def test_folders_within_a_repository_refuse_a_rehearsal_as_they_refuse_a_run(sandbox: Sandbox) -> None:
+    """A fleet file in a repository that it does not name: agents would commit on its branch."""
+    sandbox.prepare("plain-1", repository=False)
+    (sandbox.folder / "repo").mkdir(exist_ok=True)
+    sandbox.git("init", "--quiet", str(sandbox.folder))
+    assert "fleet.repository: No repository is named" in _dry(sandbox, code=2)
+
+
 def test_what_refuses_a_run_refuses_its_rehearsal(sandbox: Sandbox) -> None:
     """All mistakes of the file, and a repository in which no fleet can work."""
     sandbox.prepare("plain-1")

@@ -49,7 +49,7 @@ def test_an_edit_is_in_force_and_in_the_file_and_the_task_is_done_by_it(
             sandbox.settle('prompt = "Write it to plain-1.txt"', 'prompt = "Write plain-1.txt"')
         with sandbox.at_gate("plain-2"):
             over = sandbox.call("edit", "plain-1", "--max-retries", "1", "--yes", code=2)
-            assert "plain-1: refused: it is CLOSED: its work is done" in over.stdout
+            assert "plain-1: refused: it is closed: its work is done" in over.stdout
         assert "3 of 3 tasks closed" in run.rest()
     assert "Write\nanother" in sandbox.git("show", "main:plain-2.txt")
     assert "the fleet is over" in sandbox.call("edit", "more", "--priority", "1", "--yes", code=2).stdout

@@ -11,6 +11,7 @@ from desk_sandbox import talking
 from fleet_sandbox import Sandbox
 from lifefold.interpreters.desk import registry
 from lifefold.interpreters.processes import ProcessIdentity, identify
+from terminal import Terminal
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +51,9 @@ def test_the_fleets_are_listed_with_what_waits_and_a_dead_runner_is_not_believed
     assert f"  ! asks is done and waits for your approval: lifefold approve asks --db {log}, after " in second
     assert f"  to go on: lifefold run {waits.fleet} --db {log}\n" in second
     assert second.endswith("1 fleet is over; lifefold fleets --all\n")
+    with Terminal(tmp_path, "fleets") as terminal:
+        drawn = terminal.rest().splitlines()
+    assert str(log) in {word for line in drawn for word in line.split()}, "a line is cut at spaces only"
     found = here.json("fleets", "--all")
     assert {each["fleet"]: (each["runs"], each["is_over"]) for each in found} == {
         "over": (False, True),

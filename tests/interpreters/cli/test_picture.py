@@ -319,8 +319,8 @@ def test_the_head_says_what_was_spent_and_a_task_when_it_is_tried_again(tmp_path
 
     def act(draw: Draw, _runner: Runner) -> None:
         drawn = draw(120, 40)
-        assert drawn[0].endswith("0/1 tasks closed · 1 failed, is retried · $1.24 spent")
-        assert any("plain-1:failed, is retried (next try in " in line for line in drawn)
+        assert drawn[0].endswith("0/1 tasks closed · 1 to be retried · $1.24 spent")
+        assert any("plain-1:to be retried (next try in " in line for line in drawn)
 
     def ignore(_runner: Runner, _name: str) -> None:
         """Say nothing."""

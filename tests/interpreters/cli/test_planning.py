@@ -140,7 +140,7 @@ def test_on_a_terminal_the_rest_of_a_change_is_asked_about(sandbox: Sandbox, ans
     sandbox.fleet.write_text(sandbox.fleet.read_text() + NEW_TASK)
     seen = _on_a_terminal(sandbox, answer, code)
     shown, _, after = seen.partition(b"accept the rest of this change? [y/N]")
-    assert b"(without effect: the task is CLOSED)" in shown, seen
+    assert b"(without effect: the task is closed)" in shown, seen
     assert (b"4 of 4 tasks closed" in after, b"--accept --rest" in after) == (code == 0, code == 2)
 
 
@@ -161,7 +161,7 @@ def test_a_task_that_closes_before_the_rest_is_accepted_is_named_afterwards(
             accept(changed, sandbox.log, found)
             said = capsys.readouterr().out
             assert "accepted, and in force" in said
-            assert "tasks.plain-2: without effect, because the task is CLOSED by now" in said
+            assert "tasks.plain-2: without effect, because the task is closed by now" in said
             assert "plain-1" not in said
         assert "3 of 3 tasks closed" in run.rest()
 
@@ -252,7 +252,7 @@ def test_every_refusal_names_commands_that_work(sandbox: Sandbox, name: str) -> 
     sandbox.fleet.write_text(changed)
     match command[0]:
         case "why":
-            assert "plain-2 is IN_PROGRESS" in sandbox.call(*command).stdout
+            assert "plain-2 is running" in sandbox.call(*command).stdout
         case "run" if name == "a foundation":
             with sandbox.running("--db", command[-1]) as run:
                 run.until("lifefold approve")
@@ -282,16 +282,16 @@ def test_a_task_that_has_closed_meanwhile_leaves_the_rest_of_an_edit_possible(sa
         _remove(sandbox, "plain-1")
         sandbox.fleet.write_text(sandbox.fleet.read_text() + NEW_TASK)
         refused = sandbox.call("plan", str(sandbox.fleet), "--accept", code=2)
-        assert "tasks.plain-2: prompt: the task is CLOSED, so that has no effect" in refused.stderr
-        assert "tasks.plain-1: was removed, but it is CLOSED, and stays so" in refused.stderr
+        assert "tasks.plain-2: prompt: the task is closed, so that has no effect" in refused.stderr
+        assert "tasks.plain-1: was removed, but it is closed, and stays so" in refused.stderr
         assert f'prompt = "{LONG}"\n' in refused.stderr
         whole = ['id = "plain-1"', "max_retries = 3", "priority = 2", 'prompt = "Write plain-1.txt"', "verify = "]
         assert "\n    ".join(whole) in refused.stderr
         assert "tasks.plain-9: was added\n" in refused.stdout
         rest, _ = _named(refused.stderr)
         shown = sandbox.call(*rest).stdout
-        assert "tasks.plain-1: was removed  (without effect: the task is CLOSED)" in shown
-        assert "(without effect: the task is CLOSED)\n  tasks.plain-9: was added" in shown
+        assert "tasks.plain-1: was removed  (without effect: the task is closed)" in shown
+        assert "(without effect: the task is closed)\n  tasks.plain-9: was added" in shown
         assert "change 1: accepted, and in force" in shown
         assert "nothing has changed" in sandbox.call("plan", str(sandbox.fleet)).stdout
         sandbox.fleet.write_text(before + NEW_TASK)
@@ -317,7 +317,7 @@ def test_a_task_at_work_is_cancelled_before_it_is_removed(sandbox: Sandbox) -> N
     _left(sandbox)
     _remove(sandbox, "plain-2")
     refused = sandbox.call("run", str(sandbox.fleet), "--accept", "--transitions", code=2)
-    assert "tasks.plain-2: was removed, but it is IN_PROGRESS with agent; cancel it first" in refused.stderr
+    assert "tasks.plain-2: was removed, but it is running with agent; cancel it first" in refused.stderr
     command, _ = _named(refused.stderr)
     assert "cancelled" in sandbox.call(*command).stdout
     assert "change 1: accepted" in (said := sandbox.call("run", str(sandbox.fleet), "--accept", "--transitions").stdout)
@@ -333,7 +333,7 @@ def test_work_that_waits_for_its_approval_is_rejected_before_its_task_is_removed
         with sandbox.at_gate("plain-2"):
             _remove(sandbox, "plain-1")
             refused = sandbox.call("plan", str(sandbox.fleet), "--accept", code=2)
-            assert "was removed, but it is PENDING_APPROVAL; reject or approve its work first" in refused.stderr
+            assert "was removed, but it is waiting for approval; reject or approve its work first" in refused.stderr
             command, _ = _named(refused.stderr)
             assert "rejected" in sandbox.call(*command).stdout
             assert "change 1: accepted" in sandbox.call("plan", str(sandbox.fleet), "--accept").stdout
@@ -492,7 +492,7 @@ def test_an_adopted_session_has_the_time_limit_that_it_began_with(sandbox: Sandb
         assert "from its next session on" in sandbox.call("plan", str(sandbox.fleet), "--accept").stdout
         run.process.kill()
     said = sandbox.call("run", str(sandbox.fleet), "--transitions", code=1).stdout
-    assert "hang-1: FAILED: session_timeout of 20s is over" in said
+    assert "hang-1: failed: session_timeout of 20s is over" in said
 
 
 def test_a_removed_agent_that_is_held_gives_its_task_back_without_a_failure(sandbox: Sandbox) -> None:
@@ -582,7 +582,7 @@ def test_work_that_waits_for_approval_is_verified_again_by_changed_commands(
             early = sandbox.call("approve", "plain-1", code=2)
             assert "its commands were changed, so it is verified by them first" in early.stdout
             why = sandbox.call("why", "plain-1").stdout
-            assert "is DONE: its verification has changed" in why
+            assert "is done, not merged: its verification has changed" in why
         run.until("task plain-1", "PENDING_APPROVAL")
         sandbox.call("approve", "plain-1")
         assert "2 of 2 tasks closed" in run.rest()

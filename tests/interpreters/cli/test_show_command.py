@@ -24,7 +24,7 @@ def test_the_page_of_a_task_has_its_work_and_each_command_that_it_names_is_there
     sandbox.call("run", str(sandbox.fleet), "--transitions", "--no-wait", code=4)
     text = shown(sandbox, "asks")
     for words in (
-        "asks is PENDING_APPROVAL: it is done and verified, and waits for",
+        "asks is waiting for approval: it is done and verified, and is merged",
         "prompt        Write asks.txt",
         "conversation  c-asks",
         "cost          $0.25, 1,200 tokens in, 340 out",
@@ -41,7 +41,7 @@ def test_the_page_of_a_task_has_its_work_and_each_command_that_it_names_is_there
     ):
         assert words in text, words
     failed = shown(sandbox, "fails-1")
-    assert "fails-1 has FAILED (I give up) and has no retries left." in failed
+    assert "fails-1 has failed (I give up) and has no retries left." in failed
     assert "  lifefold retry fails-1 " in failed
     assert "end: failed: I give up." in failed
     page = sandbox.json("show", "asks")

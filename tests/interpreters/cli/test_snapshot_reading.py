@@ -13,7 +13,7 @@ from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.engine import Ledger, snapshots
 from lifefold.interpreters.engine.snapshots import load
 from lifefold.interpreters.explain import task_status
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore, SqliteStore
 from lifefold.interpreters.store.past import log_at
 
 ENTRIES, TASKS = 400, 12
@@ -33,7 +33,7 @@ def _log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def whole(store: SqliteStore) -> tuple[Ledger, Account]:
+def whole(store: LogStore) -> tuple[Ledger, Account]:
     """Fold all entries."""
     ledger, account = Ledger(system), Account()
     for decision in logs.decisions(store, ledger):

@@ -77,7 +77,7 @@ def test_a_stop_reports_its_consequences(log: Path, capsys: pytest.CaptureFixtur
 def test_a_message_for_a_task_waits_for_its_next_claim(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first one creates the mailbox of the task, and a full mailbox refuses."""
     FleetLog(log, T1)
-    waits = "T1: accepted; no agent works at it (it is OPEN), and the prompt of its next claim has the message"
+    waits = "T1: accepted; no agent works at it (it is not begun), and the prompt of its next claim has the message"
     for typed, text in (("T1", "one"), ("task:T1", "two")):
         assert tell(log, capsys, "send", typed, text) == f"{waits}; the next run acts on it\n"
     assert folded(log).record("board", "mailbox:T1").messages == ("one", "two")
@@ -98,7 +98,7 @@ def test_a_message_for_a_task_at_work_names_the_agent_that_gets_it(
 def test_a_message_for_finished_work_waits_for_another_try(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The work is verified and merged without another prompt."""
     FleetLog(log, T1).claimed("T1").happens("board", "task:T1", task.Completed(1))
-    later = "T1: accepted; its work is over for now (it is DONE), and only a later try has the message"
+    later = "T1: accepted; its work is over for now (it is done, not merged), and only a later try has the message"
     assert tell(log, capsys, "send", "T1", "look").startswith(later)
 
 
@@ -116,7 +116,7 @@ def test_a_message_needs_an_addressee_that_can_read_it(log: Path, capsys: pytest
     """A task that is over has no later prompt; a name of two things, or of none, is refused with what is accepted."""
     FleetLog(log, T1, TaskPlan("ann", "x"))
     tell(log, capsys, "cancel", "T1")
-    over = "T1: refused: it is CANCELLED, and no prompt will have the message\n"
+    over = "T1: refused: it is cancelled, and no prompt will have the message\n"
     assert tell(log, capsys, "send", "T1", "look", code=2).startswith(over)
     assert "accepted: agent:ann for the agent, task:ann for the task" in tell(log, capsys, "send", "ann", "x", code=2)
     assert "no agent or task 'anne'; did you mean ann?" in tell(log, capsys, "send", "anne", "x", code=2)

@@ -128,7 +128,7 @@ def test_a_log_is_shared_by_opening_it_and_its_folder_stays_private(sandbox: San
         done = call([*UNPRIVILEGED, *LIFEFOLD, *words.split(), "--db", str(sandbox.log)])
         assert (done.returncode, done.stderr) == (0, ""), words
     done = call([*UNPRIVILEGED, *LIFEFOLD, "cancel", "plain-1", "--db", str(sandbox.log)])
-    assert "plain-1: refused: it is CLOSED" in done.stdout
+    assert "plain-1: refused: it is closed" in done.stdout
     sandbox.log.with_name("sandbox.db.files").chmod(0o700)
 
 

@@ -59,6 +59,15 @@ def test_the_command_of_the_unit_has_absolute_paths(
     assert Path(words[0]).is_absolute()
 
 
+def test_the_unit_of_a_log_on_a_server_has_its_address_without_the_password(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No server is asked. The service finds the password as libpq does."""
+    path = fleet_file(tmp_path)
+    words = shlex.split(printed(capsys, str(path), "--db", "postgresql://me:secret@db.invalid/x?log=a")["ExecStart"])
+    assert words[-1] == "--db=postgresql://me@db.invalid/x?log=a"
+
+
 def test_only_failures_that_another_start_may_repair_restart_the_runner(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

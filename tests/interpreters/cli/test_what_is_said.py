@@ -49,7 +49,7 @@ def test_a_failed_task_is_not_followed_by_agents_that_have_no_work(sandbox: Sand
     sandbox.fleet.write_text(sandbox.fleet.read_text().replace('["test", "-s", "plain-1.txt"]', '["false"]'))
     sandbox.fleet.write_text(sandbox.fleet.read_text() + "max_retries = 0\n")
     said = sandbox.run(code=1)
-    assert "plain-1: FAILED" in said
+    assert "plain-1: failed" in said
     assert "has stopped" not in said
 
 

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.interpreters.adapters import MAX_LINE_BYTES, Now, adapter_names, adapter_of
-from lifefold.interpreters.desk.output_lines import MOST_OPEN, TEXT_CHARS, OutputLine, OutputReader
+from lifefold.interpreters.adapters import MAX_LINE_BYTES, Fact, Now, WorkEnded, WorkStarted, adapter_names, adapter_of
+from lifefold.interpreters.desk.output_lines import MOST_OPEN, SHOWN, TEXT_CHARS, OutputLine, OutputReader
 
 NOW = Now(1_795_000_000_000, 0)
 
@@ -139,3 +140,15 @@ def test_the_end_of_a_session_that_the_runner_has_ended_is_told_as_it_is_recorde
     reader = OutputReader(adapter_of("command"), lambda: NOW)
     found = [*reader.take(0, b"at work\n"), *reader.finish(None, "it was asked to end; Terminated (signal 15)")]
     assert [each.line() for each in found] == ["  at work", "end: it was asked to end; Terminated (signal 15)"]
+
+
+def test_an_agent_that_takes_a_message_says_so() -> None:
+    """The session of an agent that can be steered had none of its further output shown."""
+    output = b'{"acp":"turn","turn":2}\n{"acp":"taken","number":1}\n{"acp":"text","text":"I am brief"}\n'
+    found = [each.line() for each in read("acp", output)]
+    assert found[:2] == ["message: has begun with message 1", "  I am brief"]
+
+
+def test_every_kind_of_fact_has_a_line() -> None:
+    """Works are told by their beginning, and by their end if they fail."""
+    assert {*get_args(Fact)} - {WorkStarted, WorkEnded} == {*SHOWN}

@@ -11,8 +11,8 @@ from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.session import State as SessionState
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.explain import status, task_status, words
+from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.explain.timers import Timer
-from lifefold.interpreters.explain.words import OF_TASKS
 
 
 def held_up(log: FleetLog) -> dict[str, str]:
@@ -61,7 +61,7 @@ def test_a_failure_is_retried_only_while_its_timer_runs() -> None:
     failed = fleet_task.FleetTask(state=task.State.FAILED, id="T1", max_retries=1)
     found = task_status.task_status(Entity("task:T1", failed))
     retried = replace(found, timer=Timer("Rested", 1))
-    assert (found.in_words, retried.in_words) == ("failed", "failed, is retried")
+    assert (found.in_words, retried.in_words) == ("failed", "to be retried")
     assert task_status.at_rest([retried]) == (found,)
 
 

@@ -140,3 +140,18 @@ def test_no_screen_shows_the_form_of_the_document(
     assert {
         name for name in ("tasks", "why T1", "show T1", "log", "/board") if outcome.message not in shown[name]
     } == set()
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("depends on T1, which is FAILED", "depends on T1, which has failed"),
+        ("T2, a part of it, is CANCELLED", "T2, a part of it, is cancelled"),
+        ("priority: the task is IN_PROGRESS with ann", "priority: the task is running with ann"),
+        ("was removed, but it is CLOSED, and stays so", "was removed, but it is closed, and stays so"),
+        ("the build is FAILED and CLOSED", "the build is FAILED and CLOSED"),
+    ],
+)
+def test_the_state_of_a_task_in_a_sentence_of_the_rules_has_its_word(reason: str, said: str) -> None:
+    """A sentence of an agent stays as it is."""
+    assert in_plain_words(reason) == said

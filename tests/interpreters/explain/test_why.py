@@ -104,7 +104,7 @@ def _orphan(doing: assignment.State) -> why.FleetView:
 
 
 SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
-    "planned": (scene(make(State.PLANNED)), "T1 is PLANNED: it waits for an operator to approve the plan."),
+    "planned": (scene(make(State.PLANNED)), "T1 is planned: it waits for an operator to approve the plan."),
     "waiting for others": (
         scene(
             make(State.OPEN, "T1", "T2", "T4", "T5"),
@@ -112,19 +112,19 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
             make(State.OPEN, "T4"),
             make(State.IN_PROGRESS, "T5", owner="ann", epoch=1),
         ),
-        "T1 is OPEN: it waits for T4 (OPEN) and T5 (IN_PROGRESS).",
+        "T1 is not begun: it waits for T4 (not begun) and T5 (running).",
     ),
     "waiting for one that waits": (
         scene(make(State.OPEN, "T1", "T2"), make(State.OPEN, "T2", "T3"), make(State.PENDING_APPROVAL, "T3")),
-        "T1 is OPEN: it waits for T2 (OPEN), in the end for T3 (PENDING_APPROVAL).",
+        "T1 is not begun: it waits for T2 (not begun), in the end for T3 (waiting for approval).",
     ),
     "waiting in a circle": (
         scene(make(State.OPEN, "T1", "T2"), make(State.OPEN, "T2", "T1")),
-        "T1 is OPEN: it waits for T2 (OPEN), in a circle: T1 and T2.",
+        "T1 is not begun: it waits for T2 (not begun), in a circle: T1 and T2.",
     ),
     "waiting for what there is not": (
         scene(make(State.OPEN, "T1", "T9")),
-        "T1 is OPEN: it waits for T9 (unknown).",
+        "T1 is not begun: it waits for T9 (unknown).",
     ),
     "waiting for a rival": (
         scene(
@@ -132,7 +132,7 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
             make(State.CLAIMED, "T2", files=("a.py",), owner="ann", epoch=1),
             worker_slots={"ann": worker_slot.WorkerSlot(worker_slot.State.WORKING, "T2")},
         ),
-        "T1 is OPEN: it waits for T2 (CLAIMED), which changes the same files.",
+        "T1 is not begun: it waits for T2 (running), which changes the same files.",
     ),
     "waiting for rivals": (
         scene(
@@ -141,25 +141,25 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
             make(State.DONE, "T3", files=("src/b",), owner="bob", epoch=1),
             worker_slots={},
         ),
-        "T1 is OPEN: it waits for T2 (CLAIMED) and T3 (DONE), which change the same files.",
+        "T1 is not begun: it waits for T2 (running) and T3 (done, not merged), which change the same files.",
     ),
     "ready, no agent free": (
         scene(make(), worker_slots={"ann": ANN_IS_AT_T0, "bob": BOB_IS_GONE}),
-        "T1 is OPEN and ready: no agent is free: ann is at T0 and bob has stopped (no disk).",
+        "T1 is not begun, and ready: no agent is free: ann is at T0 and bob has stopped (no disk).",
     ),
     "ready, and not the first": (
         scene(make(), make(State.OPEN, "T2", priority=1), make(State.OPEN, "T3", "T1")),
-        "T1 is OPEN and ready, the 2nd of 2 ready tasks: no agent is free: ann is at T0.",
+        "T1 is not begun, and ready, the 2nd of 2 ready tasks: no agent is free: ann is at T0.",
     ),
     "ready again": (
         scene(make(reason="no place:\nno disk.")),
-        "T1 is OPEN and ready: no agent is free: ann is at T0. It is open again: no place: no disk.",
+        "T1 is not begun, and ready: no agent is free: ann is at T0. Its last attempt: no place: no disk.",
     ),
     "ready, no agent left": (
         scene(
             make(), worker_slots={"bob": BOB_IS_GONE}, workers=(worker("bob", session=Session(consecutive_errors=5)),)
         ),
-        "T1 is OPEN and ready: no agent is left to take it: bob has stopped (5 errors in a row).",
+        "T1 is not begun, and ready: no agent is left to take it: bob has stopped (5 errors in a row).",
     ),
     "ready, all agents stopped": (
         scene(
@@ -167,22 +167,22 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
             worker_slots={"bob": worker_slot.WorkerSlot(worker_slot.State.GONE, reason="no work is left")},
             workers=(worker("bob", desired_state=desired_state.DesiredState(desired_state.State.STOP)),),
         ),
-        "T1 is OPEN and ready: no agent is left to take it: bob has stopped (no work is left).",
+        "T1 is not begun, and ready: no agent is left to take it: bob has stopped (no work is left).",
     ),
-    "ready, without agents": (scene(make(), worker_slots={}), "T1 is OPEN and ready: there are no agents."),
+    "ready, without agents": (scene(make(), worker_slots={}), "T1 is not begun, and ready: there are no agents."),
     "ready, no money free": (
         scene(make(), all_budgets={budgets.FLEET: budget.Budget(budget.State.HELD)}),
-        "T1 is OPEN and ready: all that is left of the fleet's budget is reserved for tasks in progress.",
+        "T1 is not begun, and ready: all that is left of the fleet's budget is reserved for tasks in progress.",
     ),
     "ready, no money left": (
         scene(
             make(), all_budgets={budgets.of_task("T1"): budget.Budget(budget.State.SPENT, period_ms=NOW_MS + 7_200_000)}
         ),
-        "T1 is OPEN and ready: its budget is spent, and is refilled in 2 h.",
+        "T1 is not begun, and ready: its budget is spent, and is refilled in 2 h.",
     ),
     "ready, no agent able": (
         scene(make(role="writer")),
-        "T1 is OPEN and ready: it needs an agent with the role writer, and there is none.",
+        "T1 is not begun, and ready: it needs an agent with the role writer, and there is none.",
     ),
     "ready, the able one busy": (
         scene(
@@ -192,7 +192,7 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
                 "cid": worker_slot.WorkerSlot(worker_slot.State.WORKING, "T7", "", ("writer",)),
             },
         ),
-        "T1 is OPEN and ready: no agent with the role writer is free: cid is at T7.",
+        "T1 is not begun, and ready: no agent with the role writer is free: cid is at T7.",
     ),
     "ready, all rest": (
         scene(
@@ -206,136 +206,136 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
             ),
         ),
         (
-            "T1 is OPEN and ready: no agent is free: ann is paused (lunch), bob is held until a runner is at work, "
-            "cid pauses before its next session and dan waits for work."
+            "T1 is not begun, and ready: no agent is free: ann is paused (lunch), bob is held until a runner is at "
+            "work, cid pauses before its next session and dan waits for work."
         ),
     ),
     "claimed": (
         scene(make(State.CLAIMED, **OWNED), workers=(worker("ann"),)),
-        "T1 is CLAIMED: ann has had it for 3 min.",
+        "T1 is running: ann has had it for 3 min.",
     ),
     "claimed, not begun": (
         scene(
             make(State.CLAIMED, **OWNED),
             workers=(worker("ann", assignment=assignment.Assignment(assignment.State.PREPARING)),),
         ),
-        "T1 is CLAIMED: ann has had it for 3 min; its worktree is being prepared.",
+        "T1 is running: ann has had it for 3 min; its worktree is being prepared.",
     ),
     "worked at": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann"),)),
-        "T1 is IN_PROGRESS: ann began with it 3 min ago.",
+        "T1 is running: ann began with it 3 min ago.",
     ),
     "worked at by one that rests": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", desired_state=PAUSED),)),
-        "T1 is IN_PROGRESS: ann began with it 3 min ago; ann is paused (lunch).",
+        "T1 is running: ann began with it 3 min ago; ann is paused (lunch).",
     ),
     "worked at by one that pauses": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", session=Session(Agent.COOLING_DOWN)),)),
-        "T1 is IN_PROGRESS: ann began with it 3 min ago; ann pauses before its next session.",
+        "T1 is running: ann began with it 3 min ago; ann pauses before its next session.",
     ),
     "worked at in a conversation": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", conversation=RESUMED),)),
-        "T1 is IN_PROGRESS: ann began with it 3 min ago; ann resumes conversation C1.",
+        "T1 is running: ann began with it 3 min ago; ann resumes conversation C1.",
     ),
     "claimed by one that pauses before a new conversation": (
         scene(
             make(State.CLAIMED, **OWNED),
             workers=(worker("ann", session=Session(Agent.COOLING_DOWN), conversation=CHOSEN),),
         ),
-        ("T1 is CLAIMED: ann has had it for 3 min; ann pauses before its next session and begins conversation U1."),
+        ("T1 is running: ann has had it for 3 min; ann pauses before its next session and begins conversation U1."),
     ),
     "worked at in a conversation of another task": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", conversation=OF_ANOTHER),)),
-        "T1 is IN_PROGRESS: ann began with it 3 min ago.",
+        "T1 is running: ann began with it 3 min ago.",
     ),
     "verified": (
         scene(
             make(State.DONE, verify=(("test", "-f", "x"), ("make",)), **OWNED),
             workers=(worker("ann", assignment=assignment.Assignment(assignment.State.VERIFYING)),),
         ),
-        "T1 is DONE: it is being verified (`test -f x` and `make`) by ann, for 3 min.",
+        "T1 is done, not merged: it is being verified (`test -f x` and `make`) by ann, for 3 min.",
     ),
     "verified by nothing": (
         scene(
             make(State.DONE, **OWNED),
             workers=(worker("ann", assignment=assignment.Assignment(assignment.State.VERIFYING)),),
         ),
-        "T1 is DONE: it is being verified by ann, for 3 min.",
+        "T1 is done, not merged: it is being verified by ann, for 3 min.",
     ),
     "merged": (
         scene(
             make(State.DONE, **OWNED),
             workers=(worker("ann", assignment=assignment.Assignment(assignment.State.MERGING)),),
         ),
-        "T1 is DONE: it is being merged by ann, for 3 min.",
+        "T1 is done, not merged: it is being merged by ann, for 3 min.",
     ),
     "disputed": (
         scene(
             make(State.DONE, **OWNED),
             workers=(worker("ann", assignment=assignment.Assignment(assignment.State.DISPUTED)),),
         ),
-        "T1 is DONE: it is not merged, because an agent has moved the target branch: it is held by ann, for 3 min.",
+        "T1 is done, not merged: an agent has moved the target branch, and the merge is held by ann, for 3 min.",
     ),
     "parked": (
         scene(
             make(State.DONE, **OWNED),
             workers=(worker("ann", assignment=assignment.Assignment(assignment.State.PARKING)),),
         ),
-        "T1 is DONE: it is being parked by ann, for 3 min.",
+        "T1 is done, not merged: it is being parked by ann, for 3 min.",
     ),
     "done, between two steps": (
         scene(make(State.DONE, **OWNED)),
-        "T1 is DONE: it is being finished by ann, for 3 min.",
+        "T1 is done, not merged: it is being finished by ann, for 3 min.",
     ),
     "agreed to": (
         scene(make(State.DONE, stage=Stage.MERGE)),
-        "T1 is DONE: it is approved, and it waits for an agent to merge it.",
+        "T1 is done, not merged: it is approved, and it waits for an agent to merge it.",
     ),
     "gathered": (
         scene(make(State.DONE, stage=Stage.VERIFY, reason="ann is gone")),
-        "T1 is DONE: its parts are closed, and it waits for an agent to verify it: ann is gone.",
+        "T1 is done, not merged: its parts are closed, and it waits for an agent to verify it: ann is gone.",
     ),
     "verified by other commands": (
         scene(make(State.DONE, stage=Stage.REVERIFY)),
-        "T1 is DONE: its verification has changed, and it waits for an agent to verify it.",
+        "T1 is done, not merged: its verification has changed, and it waits for an agent to verify it.",
     ),
-    "closed": (scene(make(State.CLOSED, commit="c0ffee0123456789")), "T1 is CLOSED: merged as c0ffee0123."),
-    "closed without a commit": (scene(make(State.CLOSED)), "T1 is CLOSED: it is done, and there was nothing to merge."),
+    "closed": (scene(make(State.CLOSED, commit="c0ffee0123456789")), "T1 is closed: merged as c0ffee0123."),
+    "closed without a commit": (scene(make(State.CLOSED)), "T1 is closed: it is done, and there was nothing to merge."),
     "failed for good": (
         scene(
             make(State.FAILED, retries=3, reason="The command `test -f x` exited with status 1. It printed nothing.")
         ),
         (
-            "T1 has FAILED (The command `test -f x` exited with status 1. It printed nothing) "
+            "T1 has failed (The command `test -f x` exited with status 1. It printed nothing) "
             "and has no retries left (3 of 3 used)."
         ),
     ),
-    "failed, never retried": (scene(make(State.FAILED, max_retries=0)), "T1 has FAILED and has no retries left."),
+    "failed, never retried": (scene(make(State.FAILED, max_retries=0)), "T1 has failed and has no retries left."),
     "failed hopelessly": (
         scene(make(State.FAILED, limit=0, reason="permission denied")),
-        "T1 has FAILED (permission denied) and is not tried again by itself: such a failure is permanent.",
+        "T1 has failed (permission denied) and is not tried again by itself: such a failure is permanent.",
     ),
     "failed, rests": (
         scene(make(State.FAILED, retries=2, reason="no")),
-        "T1 has FAILED (no) and is tried again (retry 3 of 3).",
+        "T1 has failed (no) and is tried again (retry 3 of 3).",
     ),
     "failed, rests longer": (
         scene(make(State.FAILED, retries=3, max_retries=9, limit=9)),
-        "T1 has FAILED and is tried again in 40 s (retry 4 of 9).",
+        "T1 has failed and is tried again in 40 s (retry 4 of 9).",
     ),
     "failed with a retry left, and no agent is": (
         scene(make(State.FAILED, retries=2, reason="no"), worker_slots={"bob": BOB_IS_GONE}),
-        "T1 has FAILED (no), and no agent is left to try it again (2 of 3 retries used).",
+        "T1 has failed (no), and no agent is left to try it again (2 of 3 retries used).",
     ),
-    "blocked by an operator": (scene(make(State.BLOCKED, reason="no key")), "T1 is BLOCKED: no key."),
+    "blocked by an operator": (scene(make(State.BLOCKED, reason="no key")), "T1 is blocked: no key."),
     "blocked for want of a role": (
         scene(make(State.BLOCKED, blocked_by="role:reviewer", reason="needs the role reviewer, and no agent has it")),
-        "T1 is BLOCKED: needs the role reviewer, and no agent has it.",
+        "T1 is blocked: needs the role reviewer, and no agent has it.",
     ),
-    "blocked without a word": (scene(make(State.BLOCKED)), "T1 is BLOCKED: no reason is recorded."),
+    "blocked without a word": (scene(make(State.BLOCKED)), "T1 is blocked: no reason is recorded."),
     "blocked by a failure": (
         scene(make(State.BLOCKED, "T7", "T3", blocked_by="T3"), make(State.FAILED, "T3", reason="no", max_retries=0)),
-        "T7 is BLOCKED: it depends on T3, which has FAILED (no) and has no retries left.",
+        "T7 is blocked: it depends on T3, which has failed (no) and has no retries left.",
     ),
     "blocked by two": (
         scene(
@@ -344,8 +344,8 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
             make(State.CANCELLED, "T4", reason="not needed"),
         ),
         (
-            "T7 is BLOCKED: it depends on T4, which is CANCELLED (not needed); "
-            "and T3, which has FAILED and has no retries left."
+            "T7 is blocked: it depends on T4, which is cancelled (not needed); "
+            "and T3, which has failed and has no retries left."
         ),
     ),
     "blocked by a chain": (
@@ -355,20 +355,20 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
             make(State.FAILED, "T3", reason="no", max_retries=0),
         ),
         (
-            "T9 is BLOCKED: it depends on T7, which is BLOCKED, in the end because of T3, "
-            "which has FAILED (no) and has no retries left."
+            "T9 is blocked: it depends on T7, which is blocked, in the end because of T3, "
+            "which has failed (no) and has no retries left."
         ),
     ),
     "blocked by what there is not": (
         scene(make(State.BLOCKED, "T7", "T3", blocked_by="T3")),
-        "T7 is BLOCKED: it depends on T3, which is unknown to the board.",
+        "T7 is blocked: it depends on T3, which is unknown to the board.",
     ),
     "blocked by a part": (
         scene(
             make(State.BLOCKED, blocked_by=PART_1, parts=1, waits_for_parts=True),
             make(State.BLOCKED, PART_1, reason="no key"),
         ),
-        "T1 is BLOCKED: it needs its part T1+1, which is BLOCKED (no key).",
+        "T1 is blocked: it needs its part T1+1, which is blocked (no key).",
     ),
     "waiting for parts": (
         scene(
@@ -377,39 +377,39 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
             make(State.PLANNED, PART_2),
         ),
         (
-            "T1 is WAITING_FOR_SUBTASKS: 1 of 2 subtasks closed, it waits for T1+2 (PLANNED); "
+            "T1 is waiting for its parts: 1 of 2 closed, it waits for T1+2 (planned); "
             "it is blocked in 26 min if they are not."
         ),
     ),
     "waiting for no part": (
         scene(make(State.WAITING_FOR_SUBTASKS, subtasks_ms=NOW_MS)),
-        "T1 is WAITING_FOR_SUBTASKS: 0 of 0 subtasks closed.",
+        "T1 is waiting for its parts: 0 of 0 closed.",
     ),
-    "cancelled": (scene(make(State.CANCELLED, reason="not needed")), "T1 is CANCELLED: not needed."),
-    "cancelled without a word": (scene(make(State.CANCELLED)), "T1 is CANCELLED: it is no longer wanted."),
+    "cancelled": (scene(make(State.CANCELLED, reason="not needed")), "T1 is cancelled: not needed."),
+    "cancelled without a word": (scene(make(State.CANCELLED)), "T1 is cancelled: it is no longer wanted."),
     "orphaned": (
         scene(make(State.ORPHANED, **OWNED)),
-        "T1 is ORPHANED: ann has died, and its worktree is not inspected yet.",
+        "T1 has lost its session: ann has died, and its worktree is not inspected yet.",
     ),
     "orphaned, and its session is being ended": (
         _orphan(assignment.State.ORPHANED),
         (
-            "T1 is ORPHANED: the session of ann has died (silent for 60 s), and is being ended; "
+            "T1 has lost its session: that of ann has died (silent for 60 s), and is being ended; "
             "its worktree is inspected then."
         ),
     ),
     "orphaned, and inspected": (
         _orphan(assignment.State.INSPECTING),
-        "T1 is ORPHANED: the session of ann has died (silent for 60 s); its worktree is being inspected.",
+        "T1 has lost its session: that of ann has died (silent for 60 s); its worktree is being inspected.",
     ),
     "orphaned, and verified": (
         _orphan(assignment.State.VERIFYING),
-        ("T1 is ORPHANED: the session of ann has died (silent for 60 s); its work is being verified (`make check`)."),
+        ("T1 has lost its session: that of ann has died (silent for 60 s); its work is being verified (`make check`)."),
     ),
     "waiting for a person": (
         scene(make(State.PENDING_APPROVAL, approval_ms=NOW_MS + 3_600_000, verify=(("true",),))),
         (
-            "T1 is PENDING_APPROVAL: it is done and verified, and waits for approval before its merge; "
+            "T1 is waiting for approval: it is done and verified, and is merged after that; "
             "silence is a refusal, in 1 h."
         ),
     ),
@@ -451,7 +451,7 @@ def test_of_many_things_some_are_named() -> None:
     """The others are counted."""
     needs = tuple(f"T{n}" for n in range(2, 12))
     waits = said(scene(make(State.OPEN, "T1", *needs), *(make(State.PLANNED, each) for each in needs)))
-    assert waits.endswith("T6 (PLANNED) and 5 more.")
+    assert waits.endswith("T6 (planned) and 5 more.")
 
 
 @pytest.mark.parametrize(
@@ -468,8 +468,7 @@ def test_work_without_a_verification_is_not_said_to_be_verified() -> None:
     """It waits for its approval all the same, and nothing has looked at it."""
     told = said(scene(make(State.PENDING_APPROVAL)))
     assert told == (
-        "T1 is PENDING_APPROVAL: it is done, not verified because it has no verify, and waits for approval before its"
-        " merge."
+        "T1 is waiting for approval: it is done, not verified because it has no verify, and is merged after that."
     )
 
 
@@ -508,7 +507,7 @@ def test_causes_are_followed_to_their_roots_each_once_nearest_first() -> None:
     assert [(each.task, each.state, each.because_of) for each in causes] == [
         ("T9", "BLOCKED", ("T7", "T3")), ("T7", "BLOCKED", ("T3",)), ("T3", "FAILED", ()),
     ]  # fmt: skip
-    assert causes[-1].said == "T3 has FAILED (no) and has no retries left"
+    assert causes[-1].said == "T3 has failed (no) and has no retries left"
     assert why.roots(why.chain(of)) == ("T3",)
 
 
@@ -695,8 +694,8 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         "T1 is given to the next agent that is free, to verify it.",
         [],
     ),
-    "closed": (scene(make(State.CLOSED)), "Nothing: T1 is CLOSED, and stays so.", []),
-    "cancelled": (scene(make(State.CANCELLED)), "Nothing: T1 is CANCELLED, and stays so.", []),
+    "closed": (scene(make(State.CLOSED)), "Nothing: T1 is closed, and stays so.", []),
+    "cancelled": (scene(make(State.CANCELLED)), "Nothing: T1 is cancelled, and stays so.", []),
     "blocked by a cancelled task, at first or second hand": (
         scene(
             make(State.BLOCKED, "T1", "T2", blocked_by="T2"),
@@ -704,7 +703,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
             make(State.CANCELLED, "T3"),
             make(State.OPEN, "T0"),
         ),
-        f"T3 is CANCELLED, and stays so. T2 goes on when the fleet file has it without that dependency, {ACCEPTED}",
+        f"T3 is cancelled, and stays so. T2 goes on when the fleet file has it without that dependency, {ACCEPTED}",
         [("cancel", "T1")],
     ),
     "resting": (
@@ -801,7 +800,7 @@ OVER: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     ),
     "no agent is left, and it is closed": (
         scene(make(State.CLOSED), worker_slots=HOME),
-        "Nothing: T1 is CLOSED, and stays so.",
+        "Nothing: T1 is closed, and stays so.",
         [],
     ),
 }

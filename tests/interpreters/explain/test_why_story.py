@@ -55,7 +55,7 @@ def test_a_story_has_what_concerns_the_task_and_nothing_else() -> None:
     of = drive(TaskPlan("T1", "do it", verify=proven), TaskPlan("T2", "do that", verify=proven))
     of.driver.run()
     assert of.told("T1") == of.told("T2") == [
-        "plan: put on the board as OPEN",
+        "plan: put on the board",
         "the fleet: given to ann",
         "ann: began a session",
         "ann: its verification succeeded",
@@ -202,7 +202,7 @@ def test_a_task_begins_its_story_as_what_it_is() -> None:
     """A part says of what it is one; one that is handed over to be verified is no merge."""
     part = fleet_task.FleetTask(State.OPEN, "T1", parent="T0")
     born = stepped(Created(part), record=part)
-    assert lines(why.tell(why.Story("T1"), "board", born)) == ["operator: put on the board as OPEN, a part of T0"]
+    assert lines(why.tell(why.Story("T1"), "board", born)) == ["operator: put on the board, a part of T0"]
     handed = stepped(fleet_task.Handed("ann"), record=fleet_task.FleetTask(stage=Stage.VERIFY))
     assert lines(why.tell(why.Story("T1"), "board", handed)) == ["operator: handed over to be verified, to ann"]
 

@@ -84,6 +84,22 @@ def test_an_attached_conversation_goes_on_by_hand_and_then_with_the_agent(tmp_pa
     assert sandbox.git("show", "main:talks.txt") == f"{worktree} --resume={conversation}\n"
 
 
+def test_a_program_on_the_search_path_of_its_agent_is_attached_by_its_place(tmp_path: Path) -> None:
+    """The terminal has another search path. Without the program, the command says how to give the agent back."""
+    sandbox = talking(tmp_path)
+    programs = tmp_path / "programs"
+    text = sandbox.fleet.read_text().replace(f'program = "{programs / "talks"}"', 'program = "talks"')
+    sandbox.fleet.write_text(text.replace("env = { ", f'env = {{ PATH = "{programs}:/usr/bin:/bin", '))
+    with sandbox.running() as run:
+        run.until("Spawning -> Running")
+        conversation = begun(sandbox)
+        told = sandbox.call("attach", "agent:talks", "--exec").stdout
+        assert f"CLAUDE_CONFIG_DIR='/its own' {programs / 'talks'} --resume={conversation}\nat the terminal" in told
+        (programs / "talks").unlink()
+        failed = sandbox.call("attach", "agent:talks", "--exec", code=2).stderr
+        assert failed.endswith("run it by hand; lifefold resume talks gives it back\n")
+
+
 def test_the_end_of_the_program_is_that_of_the_command(tmp_path: Path) -> None:
     """A program that fails by hand makes the command fail with 1, and the agent stays paused."""
     sandbox = talking(tmp_path, status=7)

@@ -38,7 +38,7 @@ def test_a_fleet_begins_nothing_that_its_budget_does_not_cover(sandbox: Sandbox)
     sandbox.demand("", "budget = { usd = 1, session_usd = 0.5 }")
     printed = sandbox.call("run", str(sandbox.fleet), "--transitions", "--no-wait", code=4, COST="0.4").stdout
     reason = "the fleet's budget is too small for another claim: 0.80 of 1.00 USD spent, and a claim is given 0.50 USD"
-    assert f"plain-3: BLOCKED: {reason}" in printed
+    assert f"plain-3: blocked: {reason}" in printed
     assert "only an operator can move this fleet on" in printed
     told = {each["id"]: (each["state"], sandbox.sessions(each["id"])) for each in sandbox.json("tasks")}
     assert told == {"plain-1": ("CLOSED", 1), "plain-2": ("CLOSED", 1), "plain-3": ("BLOCKED", 0)}

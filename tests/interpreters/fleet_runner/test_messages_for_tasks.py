@@ -11,7 +11,7 @@ def test_a_message_for_a_task_is_in_its_prompt_at_once_or_with_the_next_claim(tm
     with sandbox.running() as run:
         run.until("Spawning -> Running")
         waits = sandbox.call("send", "later", "in German").stdout
-        assert waits.startswith("later: accepted; no agent works at it (it is OPEN)")
+        assert waits.startswith("later: accepted; no agent works at it (it is not begun)")
         has_it = sandbox.call("send", "slow", "hurry").stdout
         assert has_it.startswith("slow: accepted; agent has the task")
         run.rest()
@@ -37,7 +37,7 @@ def test_a_message_that_comes_after_the_session_is_counted_when_its_task_is_clos
         with sandbox.at_gate("verify"):
             pass
         summary = run.rest()
-    lost = "plain-1: 1 message undelivered: it is CLOSED, and no prompt will have it"
+    lost = "plain-1: 1 message undelivered: it is closed, and no prompt will have it"
     assert f"  {lost}" in summary
     assert f"! {lost}" in sandbox.call("status").stdout
     assert sandbox.json("status")["unread"] == {"plain-1": 1}

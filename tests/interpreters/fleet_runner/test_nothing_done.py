@@ -40,7 +40,7 @@ def test_a_task_for_which_nothing_was_changed_fails_and_says_so(tmp_path: Path) 
     of = sandbox(tmp_path, "empty-1")
     told = of.run(code=1)
     assert "0 of 1 tasks closed" in told
-    assert "empty-1: FAILED: nothing was changed" in told
+    assert "empty-1: failed: nothing was changed" in told
     assert of.sessions("empty-1") == 2
     assert "nothing was changed" in of.call("why", "empty-1").stdout
     assert "reported as done, but nothing has changed" in of.call("why", "empty-1").stdout
@@ -52,7 +52,7 @@ def test_a_limit_that_an_agent_has_printed_is_told_though_it_exited_with_0(tmp_p
     of = sandbox(tmp_path, "empty-1")
     (of.folder / "agent.py").write_text('print("Rate limit exceeded, try again in 5 minutes")')
     assert (
-        "empty-1: FAILED: nothing was changed; the agent's last words: Rate limit exceeded, try again in 5 minutes\n"
+        "empty-1: failed: nothing was changed; the agent's last words: Rate limit exceeded, try again in 5 minutes\n"
         in of.run(code=1)
     )
 
@@ -61,7 +61,7 @@ def test_a_limit_that_an_agent_has_printed_is_told_beside_what_its_verification_
     """The commands see only that the work is missing."""
     of = sandbox(tmp_path, "empty-1", more='verify = [["test", "-s", "out.txt"]]')
     (of.folder / "agent.py").write_text('print("Rate limit exceeded")')
-    assert "empty-1: FAILED: The agent's last words: Rate limit exceeded. The command `test -s" in of.run(code=1)
+    assert "empty-1: failed: The agent's last words: Rate limit exceeded. The command `test -s" in of.run(code=1)
 
 
 def test_the_next_session_is_told_and_may_do_it(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_work_that_git_ignores_is_named_also_where_commands_agree_to_it(tmp_path
     of.git("add", ".gitignore")
     of.git("commit", "--quiet", "--message", "Ignore what is built")
     told = of.run()
-    assert "hidden-1: CLOSED, and nothing was changed" in told
+    assert "hidden-1: closed, and nothing was changed" in told
     assert "hidden-1 is done, and nothing was changed; git ignores what is there besides: build/" in told
 
 
@@ -109,7 +109,7 @@ def test_a_task_that_is_meant_to_change_nothing_is_closed_and_named(tmp_path: Pa
     of = sandbox(tmp_path, "empty-1", more='on_nothing = "close"')
     done = of.call("run", str(of.fleet), "--transitions")
     assert "1 of 1 tasks closed" in done.stdout
-    assert "empty-1: CLOSED, and nothing was changed" in done.stdout
+    assert "empty-1: closed, and nothing was changed" in done.stdout
     assert "has no verify" not in done.stderr
 
 

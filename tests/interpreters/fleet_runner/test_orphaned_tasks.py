@@ -61,7 +61,7 @@ def test_work_that_is_proven_is_merged_although_its_session_has_died(tmp_path: P
     assert of.git("show", f"main:{task}.txt") == f"Write {task}.txt"
     assert len(of.merges()) == 1
     why = told(of, "why", task)
-    assert f"{task} is CLOSED" in why
+    assert f"{task} is closed" in why
     assert "its session has died" in why
     assert "the work of the dead session counts" in why
     log = told(of, "log", "--all")

@@ -159,7 +159,7 @@ def test_thirty_tasks_with_everything_in_them_are_all_closed_or_settled_with_a_r
     states = {name: each["state"] for name, each in told.items()}
     assert states == dict.fromkeys(told, "CLOSED") | {"lost-1": "FAILED", "after-lost": "BLOCKED", "dear-1": "BLOCKED"}
     assert told.keys() >= parts
-    assert told["after-lost"]["reason"] == "depends on lost-1, which is FAILED"
+    assert told["after-lost"]["reason"] == "depends on lost-1, which has failed"
     assert told["lost-1"]["reason"]
     assert (told["dear-1"]["reason"], sandbox.sessions("dear-1")) == ("its budget is spent: 1 of 1 session", 1)
     assert sandbox.sessions("asked-2") == 2

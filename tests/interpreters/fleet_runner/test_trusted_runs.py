@@ -98,7 +98,7 @@ def test_a_task_that_is_added_takes_the_trust_that_it_says_and_that_the_fleet_as
         fleet.until("all tasks are settled")
         sandbox.call("task", "add", "--id", "plain-2", "--prompt", "Write plain-2.txt")
         more = sandbox.call("task", "add", "--id", "plain-3", "--prompt", "Write it", "--trust", "elevated")
-        assert "it is BLOCKED, because it takes an agent that is elevated, and there is none" in more.stdout
+        assert "it is blocked, because it takes an agent that is elevated, and there is none" in more.stdout
         retried = sandbox.call("retry", "plain-3", code=2).stdout
         assert "lifefold trust agent --promote" in retried
         fleet.until("plain-2", "CLOSED")

@@ -9,8 +9,8 @@ def test_the_public_names_are_these() -> None:
     assert set(processes.__all__) == set(
         "Fence "
         "LaunchError Outcome ProcessIdentity SessionError SessionExit SessionFileError SessionProcess SessionSpec "
-        "SessionStart SessionUsage ShimUnresponsiveError Silence SurvivorsError adopt hold identify interrupt is_alive "
-        "last_progress_ms launch output_pieces output_tail read_exit read_order read_start "
+        "SessionStart SessionUsage ShimUnresponsiveError Silence SilentSince SurvivorsError adopt hold "
+        "identify interrupt is_alive last_progress_ms launch output_pieces output_tail read_exit read_order read_start "
         "signal_group_if_ours signal_if_ours".split()
     )
     assert all(hasattr(processes, name) for name in processes.__all__)

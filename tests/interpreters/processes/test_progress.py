@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lifefold.interpreters.processes import Silence, interrupt, last_progress_ms, launch
+from lifefold.interpreters.processes import Silence, SilentSince, interrupt, last_progress_ms, launch
 from lifefold.interpreters.processes import progress as measured
 from lifefold.interpreters.processes.shim import output
 from session_scripts import Bell, script
@@ -111,6 +111,27 @@ async def test_a_repeated_request_to_interrupt_sends_one_signal(tmp_path: Path) 
     go.touch()
     ended = await session.wait()
     assert (ended.outcome, ended.code) == ("exited", 0)
+    assert bell.is_silent()
+
+
+@pytest.mark.parametrize("sign", ["output.log", "output.position", "heartbeat"])
+async def test_a_request_about_a_silence_that_is_over_sends_no_signal(sign: str, tmp_path: Path) -> None:
+    """It came late, and the session may wait for an operator by now. The next request is about another silence."""
+    run, bell, go = tmp_path / "run", Bell(tmp_path / "bell"), tmp_path / "go"
+    session = await launch(run, script(HEARS.format(bell=bell, go=go)))
+    assert await bell.heard() == "begun"
+    assert session.start is not None
+    began_ms, beat = session.start.at_ms, tmp_path / "heartbeat"
+    shown = beat if sign == "heartbeat" else run / sign
+    shown.touch()
+    set_ms(run / "output.log", began_ms)
+    set_ms(shown, began_ms + 5_000)
+    await interrupt(run, "late", SilentSince(began_ms + 4_999, beat))
+    await interrupt(run, "late", SilentSince(began_ms + 5_000, beat))
+    await interrupt(run, "in time", SilentSince(began_ms + 5_000, beat))
+    assert await bell.heard() == "heard"
+    go.touch()
+    assert (await session.wait()).code == 0
     assert bell.is_silent()
 
 

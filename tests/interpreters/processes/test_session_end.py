@@ -174,17 +174,26 @@ async def test_a_fence_cuts_the_grace_of_an_ending_session_short(tmp_path: Path)
     assert (ended.outcome, ended.signal) == ("ended", signal.SIGKILL)
 
 
-async def test_a_renewed_fence_saves_the_session_until_it_has_passed(tmp_path: Path) -> None:
-    """A session without a fence gets one with the first renewal; a session past its fence stays ended."""
+async def test_a_renewed_fence_is_never_shortened(tmp_path: Path) -> None:
+    """A session without a fence gets one with the first renewal; an earlier fence takes nothing away."""
     session = await launch(tmp_path / "run", script("sleep 1000"))
     await session.renew_fence(Fence(boot_ms() + 1_000_000, 0))
     await orders_are_read(tmp_path / "run")
     assert read_exit(tmp_path / "run") is None
-    late = await launch(tmp_path / "late", script("sleep 1000"), fence=Fence(boot_ms(), 1_000_000))
-    await late.renew_fence(Fence(boot_ms() + 1_000_000, 0))
-    assert (await late.wait()).outcome == "lease-expired"
+    await session.renew_fence(Fence(0, 0))
+    await orders_are_read(tmp_path / "run")
+    assert read_exit(tmp_path / "run") is None
     await session.kill()
     await session.wait()
+
+
+async def test_nothing_begins_past_its_fence(tmp_path: Path) -> None:
+    """A host that was frozen while it launched a session opens no gate afterwards."""
+    session = await launch(tmp_path / "run", script(f"echo > {tmp_path}/ran"), fence=Fence(boot_ms(), 1_000_000))
+    ended = await session.wait()
+    assert ended.outcome == "spawn-failed"
+    assert "its fence has passed" in ended.message
+    assert not (tmp_path / "ran").exists()
 
 
 async def test_a_closed_control_pipe_alone_ends_nothing(tmp_path: Path) -> None:

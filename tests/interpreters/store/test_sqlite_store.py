@@ -460,3 +460,15 @@ async def test_an_entry_whose_rules_were_changed_is_found(path: Path) -> None:
                 other.execute("UPDATE entries SET rules = ?", (value,))
             with pytest.raises(Damaged, match="entry 1"):
                 await store.read()
+
+
+async def test_an_excerpt_has_the_entries_of_some_streams_with_their_positions(path: Path) -> None:
+    """In the order of the log, until a position, and with texts only those that have one of them."""
+    written = [entry("a", 1), entry("b", 1), entry("a", 2), entry("c", 1), replace(entry("b", 2), outcome=b'{"x":"y"}')]
+    with SqliteStore.create(path, {}) as store:
+        await store.append(Batch(written))
+        every = list(enumerate(written, 1))
+        assert await store.excerpt(["b", "a"], 5) == [every[0], every[1], every[2], every[4]]
+        assert await store.excerpt(["b", "a"], 2) == every[:2]
+        assert await store.excerpt(["a", "b"], 5, [b'"y"', b"none"]) == [every[4]]
+        assert await store.excerpt(["d"], 5) == []

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from temporalio.worker import Replayer
 
-from kiln import Called, Lit, Smashed
+from kiln import Called, Lit, Smashed, Stoked
+from lifefold.core.kernel import Envelope, replace
 from lifefold.interpreters.temporal import Times
 from lifefold.interpreters.temporal.brain import RUNNER, WORKFLOWS
 from lifefold.interpreters.temporal.converter import CONVERTER
+from lifefold.interpreters.temporal.wire import FENCED
 from temporal_pottery import ClusterPottery, pottery_on
 from temporal_server import dev_server
 
@@ -131,6 +133,20 @@ async def test_an_end_wanted_while_no_host_is_there_is_confirmed_by_the_next_hos
     await pottery.begin_host("two")
     await pottery.until(lambda: pottery.running() == ())
     assert pottery.hands.fires[-1].cleanup_only
+
+
+async def test_a_report_of_a_host_that_has_lost_the_activity_is_refused(pottery: ClusterPottery) -> None:
+    """The generation is the same at both hosts. The workflow knows which request is the present one."""
+    await pottery.begin_host()
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    report = Envelope("kiln", Stoked(), 0, "Fire", "late", slot="Fire", generation=2)
+    assert await pottery.cluster.decide("kiln/a", report, "session:of:a:lost:host") == FENCED
+    assert "Stoked" not in await pottery.kinds("kiln/a")
+    present = replace(report, key="present")
+    assert [await pottery.cluster.decide("kiln/a", present) for _ in range(2)] == ["", ""]
+    assert (await pottery.kinds("kiln/a")).count("Stoked") == 1
 
 
 async def test_a_recorded_history_replays(pottery: ClusterPottery) -> None:

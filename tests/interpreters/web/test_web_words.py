@@ -104,6 +104,8 @@ def test_a_quarantine_is_ended_where_it_is_told(tmp_path: Path) -> None:
     with served([log.path]) as desk:
         (fleet,) = desk.json("/index.json")["fleets"]
         assert fleet["troubles"][0].startswith("ann: its session is quarantined: a bug")
+        text = desk.get("/", accept="text/html").text
+        assert '<a href="/fleets/fleet/agents/ann">ann</a>: its session is quarantined: a bug' in text
         (release,) = fleet["releases"]
         assert release["label"] == "Release ann"
         given = desk.give("fleet", release["command"])

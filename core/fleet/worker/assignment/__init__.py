@@ -11,6 +11,7 @@ The session does the work; this machine governs the steps before and after it. T
   no process of the session is alive. A difference is verified, and then counts like reported work (E40).
 - *A moved branch*: an agent can move the target branch to unverified work. The merge is then *disputed*: it waits until
   the branch is set back, or the operator accepts the branch as it is.
+- *A completed session* can leave an urgent message. The claim then continues with another session, if one may begin.
 - *A recall* (E20): the task is dropped at once, and its work is never merged. Only a merge in progress is finished,
   because git cannot tell whether half of a merge is in the branch.
 """
@@ -41,6 +42,7 @@ from lifefold.core.fleet.worker.assignment.model import (
     State,
     Verified,
     VerifyTimeoutChanged,
+    WorkContinued,
     WorkFailed,
     WorkFinished,
     WorkRequested,
@@ -76,6 +78,7 @@ __all__ = [
     "State",
     "Verified",
     "VerifyTimeoutChanged",
+    "WorkContinued",
     "WorkFailed",
     "WorkFinished",
     "WorkRequested",

@@ -69,6 +69,10 @@ class Prompted(Event, frozen=True):
     """A session has a prompt for the task."""
 
 
+class WorkContinued(Event, frozen=True):
+    """A session has completed, but its claim goes on with another one: an urgent message came too late for it."""
+
+
 class WorkFinished(Event, frozen=True):
     """The session reports its work as done. ``took_ms`` is its duration, for adaptive time limits; 0 without."""
 
@@ -246,7 +250,7 @@ class Assignment(Record, frozen=True):
     there is a target branch. ``collected`` is the commit to merge. ``found`` is the commit that an agent has moved the
     target branch to, and ``accepted`` the commit that the operator accepts. The agent ``resumes``
     this conversation about the task, if there is one. ``to_branch``: verified work becomes a ready branch, and is not
-    merged into the target branch.
+    merged into the target branch. ``continues``: a session has completed, and the next one of the claim has no prompt.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("collected", "resumes")
@@ -264,12 +268,13 @@ class Assignment(Record, frozen=True):
     accepted: str = ""
     resumes: str = ""
     to_branch: bool = False
+    continues: bool = False
 
     def normal_form(self) -> "Assignment":
         """Return the record without a task that is over, and without the fields that only sessions need."""
         if self.state in {State.IDLE, State.WANTING}:
             gone = replace(self, brief=Brief(), sessions=0, is_orphan=False, death="", diagnosis=None)
-            return replace(gone, collected="", found="", accepted="", resumes="")
+            return replace(gone, collected="", found="", accepted="", resumes="", continues=False)
         if self.state in ON_ITS_WAY:
-            return replace(self, brief=replace(self.brief, failure="", kept=0), sessions=0)
+            return replace(self, brief=replace(self.brief, failure="", kept=0), sessions=0, continues=False)
         return self

@@ -25,6 +25,7 @@ from lifefold.core.fleet.worker.assignment.model import (
     SessionGone,
     State,
     Verified,
+    WorkContinued,
     WorkFailed,
     WorkFinished,
     WorkRequested,
@@ -160,6 +161,18 @@ def is_recalled_by_its_claim(step: Transition) -> bool:
     return (step.event.task, step.event.epoch) == (brief.task, brief.epoch)
 
 
+def continues_until_its_next_session(step: Transition) -> bool:
+    """A claim continues from the end of a completed session until the next session has its prompt."""
+    was, now = step.was.continues, step.after.record.continues
+    match step.event:
+        case WorkContinued():
+            return bool(now)
+        case Prompted() | Assigned():
+            return not now
+        case _:
+            return bool(was == now)
+
+
 _ACCEPTED: Final = Pattern(BranchAccepted, "as found", lambda e: e.found == "bad")
 _LEFT_SOMETHING: Final = Pattern(Inspected, "something", lambda e: e.differs)
 _LEFT_NOTHING: Final = Pattern(Inspected, "nothing", lambda e: not e.differs)
@@ -181,6 +194,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a recalled task is dropped, and never merged", drops_what_is_recalled, on=Recalled),
     always_step("a worker has one task at a time", ends_one_task_before_another, on=Event),
     always_step("only the current claim of a task is recalled", is_recalled_by_its_claim, on=Event),
+    always_step("a claim continues until its next session", continues_until_its_next_session, on=Event),
     always_step(
         "the first session of a task is distinguished from later ones",
         lambda step: bool(step.after.record.sessions == min(step.was.sessions + 1, 2)),
@@ -234,6 +248,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     ),
     accepts("the operator can accept a moved branch", {State.DISPUTED: (_ACCEPTED,)}, when=lambda e: e.record.guarded),
     accepts("every session of a task is counted", {State.WORKING: (Prompted,)}),
+    accepts("a claim can continue after a completed session", {State.WORKING: (WorkContinued,)}),
     accepts(
         "the death of a session is accepted where its task handles it",
         {State.WORKING: (SessionDied,)},

@@ -18,6 +18,7 @@ from lifefold.core.fleet.worker.assignment.model import (
     State,
     Verified,
     VerifyTimeoutChanged,
+    WorkContinued,
     WorkFinished,
 )
 from lifefold.core.kernel import Step, replace
@@ -97,7 +98,7 @@ def adopt(a: Assignment, _e: Verified) -> Step[Assignment, Never]:
 
 def take(a: Assignment, e: Assigned) -> Step[Assignment, Never]:
     """Begin with the task."""
-    fresh = replace(a, brief=e.brief, sessions=0, is_orphan=False, death="", diagnosis=None)
+    fresh = replace(a, brief=e.brief, sessions=0, continues=False, is_orphan=False, death="", diagnosis=None)
     resumes = "" if e.conversation is None else e.conversation.id
     return Step(replace(fresh, collected=e.brief.collected, found="", accepted="", resumes=resumes))
 
@@ -119,7 +120,12 @@ def accept(a: Assignment, e: BranchAccepted) -> Step[Assignment, Never]:
 
 def count(a: Assignment, _e: Prompted) -> Step[Assignment, Never]:
     """Count the session; only the first one differs from the others."""
-    return Step(replace(a, sessions=min(a.sessions + 1, 2)))
+    return Step(replace(a, sessions=min(a.sessions + 1, 2), continues=False))
+
+
+def go_on(a: Assignment, _e: WorkContinued) -> Step[Assignment, Never]:
+    """Record that a session has completed, and that another one goes on with the claim."""
+    return Step(replace(a, continues=True))
 
 
 def check_out(a: Assignment) -> CheckOutWork:

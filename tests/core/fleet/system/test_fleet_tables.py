@@ -92,6 +92,7 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Preparing CheckedOut     -> Working
         Preparing CheckoutFailed -> Idle
         Working   Prompted       -> Working
+        Working   WorkContinued  -> Working
         Working   WorkFinished   -> Inspecting
         Working   WorkFailed     -> Idle
         Orphaned  SessionGone         -> Inspecting

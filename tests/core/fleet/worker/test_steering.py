@@ -8,8 +8,9 @@ import pytest
 from aggregate_hand import Hand
 from declared import Mutants, instead, must_be_found, must_hold
 from fleet_worker import BRIEF, exit_with, following, next_task, prompt_of, start, states
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
+from lifefold.core.fleet import AgentPlan, Budget, Caps, Plan, TaskPlan
 from lifefold.core.fleet.system import plan as plans
+from lifefold.core.fleet.system import worker, worker_properties
 from lifefold.core.fleet.worker import (
     assignment,
     desired_state,
@@ -31,6 +32,8 @@ from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.targets.bounded import few_letters, few_posted
 from lifefold.interpreters.targets.check_targets import named
 from lost_rules import without
+from mutated_fleet import plan as small
+from mutated_fleet import way_through
 
 BOUNDS: Final = Bounds(within={steering.REF: few_posted})
 ASKED: Final = QuestionAsked(BRIEF.task, BRIEF.epoch, BRIEF.token, id="q", text="which?")
@@ -345,6 +348,43 @@ def test_finished_work_is_verified_without_its_urgent_message_if_the_account_res
     of = finished_with_an_urgent_message(0, rests=True)
     assert (states(of), of.record("mailbox").messages) == (("SessionComplete", "Verifying"), ("look",))
     assert all(each.holds(of.aggregate) for each in steering.OF_WORKERS)
+
+
+KEPT: Final = "finished work is not given back because a budget is used up or an account rests"
+
+
+@pytest.mark.no_cover
+def test_a_check_finds_that_finished_work_is_given_back_when_the_budget_is_used_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rule began another session for an urgent message without a look at the budget."""
+    monkeypatch.setattr(worker, "_may_begin_another", lambda *_: True)
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    agent = AgentPlan("a0", limits, follows=True, steers=True)
+    of = replace(small(), agents=(agent,), budget=Budget(Caps(microusd=2), Amounts(microusd=2, sessions=1)))
+    way = way_through(KEPT, of, {"mailbox": (mailbox.OperatorMessageArrived,)}, states=1_000)
+    assert "OperatorMessageArrived(text='a', urgent=True)" in way[-2]
+    assert "assignment Working → Idle" in way[-1]
+
+
+@pytest.mark.parametrize(("cost_microusd", "rests"), [(10, False), (0, True)])
+def test_finished_work_that_is_given_back_breaks_a_property(
+    monkeypatch: pytest.MonkeyPatch, cost_microusd: int, *, rests: bool
+) -> None:
+    """By the budget, and by the account."""
+    monkeypatch.setattr(worker, "_may_begin_another", lambda *_: True)
+    of = finished_with_an_urgent_message(cost_microusd, rests=rests)
+    dropped = [each for each in of.reaction.transitions if isinstance(each.event, assignment.Dropped)]
+    assert [worker_properties.keeps_finished_work(each) for each in dropped] == [False]
+
+
+def test_a_claim_continues_until_its_next_session_has_its_prompt() -> None:
+    of = finished_with_an_urgent_message(9)
+    assert [type(each.event).__name__ for each in of.reaction.transitions if each.machine == "assignment"][-2:] == [
+        "WorkContinued",
+        "Prompted",
+    ]
+    assert not of.record("assignment").continues
 
 
 def test_a_session_with_an_urgent_message_begins_if_something_of_the_budget_is_left() -> None:

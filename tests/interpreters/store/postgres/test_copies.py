@@ -37,7 +37,7 @@ async def written(store: LogStore, rows: list[tuple[str, int, bytes, bytes, str]
     """Write entries of any contents, answer each second command, and mark some effects as performed."""
     numbers = [await store.submit("a", each) for each in commands]
     versions: dict[str, int] = {}
-    entries = []
+    entries: list[Entry] = []
     for number, (stream, at_ms, envelope, outcome, rules) in enumerate(rows):
         versions[stream] = versions.get(stream, 0) + 1
         entries.append(

@@ -142,6 +142,24 @@ def test_a_reader_reads_on_after_a_lost_connection(postgres: PostgresServer, add
         assert anyio.run(beside.read) == [entry("a", 1)]
 
 
+def test_a_patient_reader_waits_for_a_server_that_comes_back(postgres: PostgresServer, address: Address) -> None:
+    """As the host of a cluster, which has sessions meanwhile; a reader without patience is told."""
+    with PostgresStore.create(address, {}) as store:
+        anyio.run(store.append, Batch((entry("a", 1),)))
+
+    async def read(patient: PostgresStore) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, postgres.start)
+            assert await patient.read() == [entry("a", 1)]
+
+    with PostgresStore.peek(address, patient=True) as patient, PostgresStore.peek(address) as other:
+        postgres.kill()
+        with pytest.raises(Unreachable, match="nothing of this was acknowledged"):
+            anyio.run(other.read)
+        anyio.run(read, patient)
+        assert anyio.run(other.read) == [entry("a", 1)]
+
+
 def test_a_partition_is_noticed_by_the_time_limit_of_an_answer(
     postgres: PostgresServer, address: Address, between: Proxy
 ) -> None:

@@ -54,6 +54,7 @@ def test_a_log_can_be_made_in_an_empty_schema(address: Address, session: psycopg
     session.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(address.log)))
     with PostgresStore.create(address, {}) as store:
         anyio.run(store.append, Batch((entry("a", 1),)))
+        assert [each.stream for each in anyio.run(store.read)] == ["a"]
 
 
 def test_what_is_no_log_is_refused(address: Address, session: psycopg.Connection) -> None:
