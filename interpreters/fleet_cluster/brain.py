@@ -30,7 +30,7 @@ from lifefold.interpreters.fleet_runner.log_owner import (
 )
 from lifefold.interpreters.fleet_runner.verdict import Verdict, verdict_of
 from lifefold.interpreters.processes.private import make_private
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore, create_log, open_log
 from lifefold.interpreters.temporal import Brain, Cluster, Commits
 from lifefold.interpreters.temporal.commits import DEFAULT_POOL
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
@@ -49,7 +49,7 @@ def must_fit(fleet: Fleet) -> None:
 class FleetBrain:
     """Decides for one fleet. Make one with ``open``, and ``close`` it at the end."""
 
-    def __init__(self, fleet: Fleet, store: SqliteStore, cluster: Cluster, pools: dict[str, str]) -> None:
+    def __init__(self, fleet: Fleet, store: LogStore, cluster: Cluster, pools: dict[str, str]) -> None:
         """Use ``open`` instead."""
         self.fleet: Final = fleet
         self._store: Final = store
@@ -69,13 +69,13 @@ class FleetBrain:
         workplace = FolderWorkplace.open(FleetFolder(log).worktrees)
         with ExitStack() as taken:
             if log.exists():  # noqa: ASYNC240 - before there is anything to wait for
-                store = taken.enter_context(closing(SqliteStore.open(log)))
+                store = taken.enter_context(closing(open_log(log)))
                 await must_belong(fleet, store)
             else:
                 make_private(log.parent)
                 said = await written_of(fleet, workplace, NONE_BEFORE)
                 FleetFolder(log).make()
-                store = taken.enter_context(closing(SqliteStore.create(log, said)))
+                store = taken.enter_context(closing(create_log(log, said)))
             taken.pop_all()
             return cls(fleet, store, cluster, pools)
 

@@ -19,7 +19,7 @@ from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.fleet_runner.log_owner import must_belong
 from lifefold.interpreters.fleet_runner.quoting import quoting
 from lifefold.interpreters.processes import Fence
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import LogStore, peek_log
 from lifefold.interpreters.temporal import Cluster, Host, Performer
 from lifefold.interpreters.temporal.wire import Attend
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
@@ -28,7 +28,7 @@ from lifefold.interpreters.worktrees.workplace import FolderWorkplace
 class FleetHost:
     """Runs sessions of one fleet. Make one with ``open``, and ``close`` it at the end."""
 
-    def __init__(self, store: SqliteStore, handlers: Handlers, host: Host) -> None:
+    def __init__(self, store: LogStore, handlers: Handlers, host: Host) -> None:
         """Use ``open`` instead."""
         self.host: Final = host
         self.handlers: Final = handlers
@@ -54,7 +54,7 @@ class FleetHost:
         must_fit(fleet)
         factories, folder = found(fleet), FleetFolder(log)
         with ExitStack() as taken:
-            store = taken.enter_context(closing(SqliteStore.peek(log)))
+            store = taken.enter_context(closing(peek_log(log)))
             await must_belong(fleet, store)
             folder.make()
             workplace, run = FolderWorkplace.open(folder.worktrees), store.meta("run") or ""

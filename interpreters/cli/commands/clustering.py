@@ -47,7 +47,7 @@ def _fleet_and_log(arguments: Namespace) -> tuple[Fleet, Path]:
         fleet = load(Path(arguments.fleet))
     except FleetFileError as error:
         raise BadInput(str(error)) from error
-    return fleet, logs.named(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
+    return fleet, logs.log_of(fleet.source, fleet.name, arguments.db)
 
 
 async def _brain(arguments: Namespace, fleet: Fleet, log: Path) -> int:
@@ -84,7 +84,7 @@ async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
 
     cluster = await _cluster(arguments, fleet)
     name = arguments.name or socket.gethostname()
-    await _wait_for(log)
+    await _wait_for(log, arguments, fleet)
     try:
         opened = await FleetHost.open(
             fleet,
@@ -109,10 +109,10 @@ async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
     return 0
 
 
-async def _wait_for(log: Path) -> None:
+async def _wait_for(log: Path, arguments: Namespace, fleet: Fleet) -> None:
     if not log.exists():  # noqa: ASYNC240 - a look at one file
         print(f"waiting for the brain to begin {log}", file=sys.stderr, flush=True)
-    while not log.exists():  # noqa: ASYNC110, ASYNC240 - another process makes it
+    while not logs.log_of(fleet.source, fleet.name, arguments.db).exists():  # noqa: ASYNC110 - another process makes it
         await anyio.sleep(LOG_POLL_S)
 
 

@@ -2,11 +2,13 @@
 
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cluster_sandbox import ClusterSandbox, cluster
+from postgres_server import NoServer, server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cluster]
 
@@ -14,6 +16,16 @@ pytestmark = [pytest.mark.anyio, pytest.mark.cluster]
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """The address of a log on a PostgreSQL server that runs during the test."""
+    try:
+        with server() as postgres:
+            yield postgres.url
+    except NoServer as error:
+        pytest.skip(str(error))
 
 
 async def must_have_kept_its_properties(sandbox: ClusterSandbox, tasks: int) -> None:
@@ -81,6 +93,19 @@ async def test_a_frozen_host_does_not_go_on_with_what_another_one_has(tmp_path: 
         frozen.send_signal(signal.SIGCONT)
         assert await sandbox.until_over() == 0
         await must_have_kept_its_properties(sandbox, 4)
+
+
+async def test_hosts_that_share_no_disk_work_on_a_log_of_a_server(tmp_path: Path, address: str) -> None:
+    """Each process has a folder of its own. The next host sees no file of the lost one: only the fence helps."""
+    async with cluster(tmp_path, steps=100, tasks=2, detection_s=4, db=address) as sandbox:
+        sandbox.begin_brain()
+        sandbox.begin_host("one")
+        await sandbox.until(lambda: len(sandbox.working()) == 2)
+        sandbox.kill("one")
+        sandbox.begin_host("two")
+        assert await sandbox.until_over() == 0
+        await must_have_kept_its_properties(sandbox, 2)
+        assert len(sandbox.lives()) == 4
 
 
 async def test_a_fleet_of_one_machine_moves_to_a_cluster(tmp_path: Path) -> None:
