@@ -45,7 +45,7 @@ test-agents-all: .venv/.has-test ## as test-agents, with every recorded case
 agents-demo: .venv/.has-test ## run a fleet of three real agent programs through a limit, a permission and a crash of the runner
 	$(BIN)/python tools/recordings/demo.py $(ARGS)
 
-test-cluster: .venv/.has-test ## run the tests with a PostgreSQL server, its crashes and its partitions (half a minute; skipped without one)
+test-cluster: .venv/.has-test ## run the tests with a PostgreSQL server or a Temporal server, with crashes and partitions (some minutes; skipped without them)
 	$(PYTEST) -m cluster $(ARGS)
 
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
