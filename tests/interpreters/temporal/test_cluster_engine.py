@@ -39,6 +39,7 @@ async def test_an_activity_a_timer_and_messages(pottery: ClusterPottery) -> None
     pottery.hands.out.set()
     await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
     assert await pottery.verified() == 8
+    await pottery.hands.until("announced lit 1")  # an effect waits for the activities of its entry
     assert [word for word, _ in pottery.hands.announced] == ["lit 1"]
 
 
