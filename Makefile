@@ -45,7 +45,7 @@ test-agents-all: .venv/.has-test ## as test-agents, with every recorded case
 agents-demo: .venv/.has-test ## run a fleet of three real agent programs through a limit, a permission and a crash of the runner
 	$(BIN)/python tools/recordings/demo.py $(ARGS)
 
-test-cluster: .venv/.has-test ## run the tests with a PostgreSQL server, its crashes and its partitions (half a minute; skipped without one)
+test-cluster: .venv/.has-test ## run the tests with servers of PostgreSQL and Temporal, with crashes and partitions (skipped without them)
 	$(PYTEST) -m cluster $$(grep -rlE '^(pytestmark = .*|@)pytest\.mark\.cluster' tests --include='test_*.py') --maxprocesses 2 $(ARGS)
 
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again

@@ -290,8 +290,8 @@ class AggregateWorkflow:
             if child is None:
                 continue
             del self._children[child.of]
-            if gone.is_lost:
-                self._host = ""
+            if gone.is_lost and gone.queue == host_queue(self._of.fleet, self._host):
+                self._host = ""  # a later host stays
             if child.is_ending and not gone.has_ended and gone.child != self._id(child.of, child.end):
                 await self._end(child.of, child.end)
             elif gone.is_lost:

@@ -11,7 +11,7 @@ from typing import Final
 import anyio
 from temporalio import activity
 from temporalio.client import AsyncActivityCancelledError
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
 from lifefold.interpreters.engine.activities import Key
@@ -44,13 +44,15 @@ class Attendance:
         self._has_ended = False
         self._is_left = False
         self._is_acknowledged = False
+        self._is_cancelled = False
 
     async def run(self) -> bool:
         """Return once no handler attends here any more, with True if the end was wanted.
 
         Raises ``ApplicationError`` if the handler was left, so that another host attends.
         """
-        await self._must_be_acknowledged()
+        if not await self._is_still_wanted():
+            return False  # nothing has begun here; another child confirms that nothing is left
         self._has_ended = await self._performer.begin(self._work)
         while self._goes_on():
             await self._beat()
@@ -60,17 +62,23 @@ class Attendance:
                     await changed.wait()
         self._performer.forget(self._key, self._child)
         if self._performer.has_ended or (self._is_left and not self._has_ended):
-            raise ApplicationError(f"{self._work.aggregate}: this host has left {self._work.of.slot}")
+            raise _left(f"{self._work.aggregate}: this host has left {self._work.of.slot}")
         return self._has_ended
 
-    async def _must_be_acknowledged(self) -> None:
-        """Begin nothing before the server has acknowledged a heartbeat: this host may have been frozen since."""
+    async def _is_still_wanted(self) -> bool:
+        """Wait until the server has acknowledged a heartbeat: this host may have been frozen since its poll.
+
+        Return False if the end is wanted already. Raises ``ApplicationError`` if another host may have the activity.
+        """
         while not self._is_acknowledged:
             await self._beat()
+            if self._is_cancelled:
+                return False
             if self._is_left:
-                raise ApplicationError(f"{self._work.aggregate}: {self._work.of.slot} is at another host")
+                raise _left(f"{self._work.aggregate}: {self._work.of.slot} is at another host")
             if not self._is_acknowledged:
                 await anyio.sleep(AGAIN_S)
+        return True
 
     def _goes_on(self) -> bool:
         performer = self._performer
@@ -99,7 +107,8 @@ class Attendance:
             if self._is_acknowledged:
                 await self.end()
             else:
-                self._is_left = True  # nothing has begun here, so another child confirms that nothing is left
+                self._is_cancelled = True
+            return
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 self.leave()
@@ -109,3 +118,8 @@ class Attendance:
         if not self._is_left:
             self._is_acknowledged = True
             await self._acknowledged(self._work, sent_ms + self._work.times.lease_ms)
+
+
+def _left(message: str) -> ApplicationError:
+    """Return an error of the ordinary course: the SDK logs none of its category."""
+    return ApplicationError(message, category=ApplicationErrorCategory.BENIGN)

@@ -14,7 +14,7 @@ from typing import Final
 import anyio
 from anyio.abc import TaskStatus
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import Worker
 
 from lifefold.interpreters.engine.activities import Key
@@ -90,7 +90,7 @@ class Host:
         """Take an aggregate, and return the name of this host. Fails if the host is full."""
         working = {key.aggregate for key in self._attended}
         if len(working - {aggregate}) >= self._capacity:
-            raise ApplicationError(f"{self.name} is full")
+            raise ApplicationError(f"{self.name} is full", category=ApplicationErrorCategory.BENIGN)
         return self.name
 
     @activity.defn(name="lifefold-perform")

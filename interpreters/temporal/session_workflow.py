@@ -39,10 +39,10 @@ class SessionWorkflow:
                 retry_policy=RetryPolicy(maximum_attempts=1),
                 cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
             )
-            gone = Gone(child, has_ended=has_ended)
+            gone = Gone(child, work.queue, has_ended=has_ended)
         except ActivityError as error:
             # Cancelled before a host has taken it: nothing has begun, and nothing is confirmed.
-            gone = Gone(child, is_lost=not is_cancelled_exception(error))
+            gone = Gone(child, work.queue, is_lost=not is_cancelled_exception(error))
             if gone.is_lost and not isinstance(error.cause, TimeoutError):
                 # A host has left its session, which may live until its fence.
                 await _although_cancelled(workflow.sleep(detection))

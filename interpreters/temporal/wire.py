@@ -159,12 +159,13 @@ class Attend(msgspec.Struct, frozen=True):
 
 
 class Gone(msgspec.Struct, frozen=True):
-    """The end of a child workflow.
+    """The end of a child workflow, whose activity was on ``queue``.
 
     ``is_lost``: no host says what became of the activity. ``has_ended``: its host has ended it because it was asked to.
     """
 
     child: str
+    queue: str
     is_lost: bool = False
     has_ended: bool = False
 

@@ -50,13 +50,13 @@ class ClusterSandbox:
     """A folder with a fleet, and the processes of its cluster."""
 
     def __init__(  # noqa: PLR0913 - the size of a fleet, each part with its name
-        self, folder: Path, client: Client, *, agents: int, tasks: int, steps: int, detection_s: int
+        self, folder: Path, client: Client, *, agents: int, tasks: int, steps: int, detection_s: int, db: str
     ) -> None:
         self.detection_s: Final = detection_s
         self.folder: Final = folder
-        self.log = folder / "fleet.db"
-        self.db = str(self.log)
-        """The log as commands name it."""
+        self.log: Final = folder / ("brain/.lifefold/clustered.db" if db else "fleet.db")
+        """The place of the log, or of the file that says on which server it is."""
+        self.db: Final = db or str(self.log)
         self.trace: Final = folder / "trace"
         self.address: Final = client.service_client.config.target_host
         self.processes: Final[dict[str, subprocess.Popen[bytes]]] = {}
@@ -68,26 +68,24 @@ class ClusterSandbox:
             lines += ["[[tasks]]", f'id = "t{number}"', f'prompt = "Do task {number}."']
         (folder / "fleet.toml").write_text("\n".join(lines))
 
-    def keep_log_on(self, address: str) -> None:
-        """Let the cluster keep its log on a PostgreSQL server; its path is that of the pointer."""
-        self.db, self.log = address, self.folder / ".lifefold" / "clustered.db"
-
     def begin(self, name: str, *words: str) -> subprocess.Popen[bytes]:
         """Start a process of the cluster. Its output goes into a file of its name."""
         cluster = ("--server", self.address, "--detection", str(self.detection_s)) if words[0] != "run" else ()
         with (self.folder / f"{name}.out").open("ab") as out:
-            argv = [
-                str(LIFEFOLD),
-                words[0],
-                str(self.folder / "fleet.toml"),
-                "--db",
-                self.db,
-                *cluster,
-                *words[1:],
-            ]
-            process = subprocess.Popen(argv, stdout=out, stderr=out, cwd=self.folder)
+            folder = self._folder_of(name)
+            argv = [str(LIFEFOLD), words[0], str(folder / "fleet.toml"), "--db", self.db, *cluster, *words[1:]]
+            process = subprocess.Popen(argv, stdout=out, stderr=out, cwd=folder)
         self.processes[name] = process
         return process
+
+    def _folder_of(self, name: str) -> Path:
+        """Return the folder of a process: its own if the log is on a server, as on a machine of its own."""
+        if self.db == str(self.log):
+            return self.folder
+        own = self.folder / name
+        own.mkdir(exist_ok=True)
+        (own / "fleet.toml").write_text((self.folder / "fleet.toml").read_text())
+        return own
 
     def begin_local(self) -> subprocess.Popen[bytes]:
         """Start a runner without a cluster."""
@@ -162,12 +160,14 @@ class ClusterSandbox:
 
 
 @asynccontextmanager
-async def cluster(
-    folder: Path, *, agents: int = 2, tasks: int = 4, steps: int = 20, detection_s: int = 2
+async def cluster(  # noqa: PLR0913 - the size of a fleet, each part with its name
+    folder: Path, *, agents: int = 2, tasks: int = 4, steps: int = 20, detection_s: int = 2, db: str = ""
 ) -> AsyncGenerator[ClusterSandbox]:
     """Run a server during the block, and prepare a fleet. At the end all its processes are ended."""
     async with dev_server() as client:
-        sandbox = ClusterSandbox(folder, client, agents=agents, tasks=tasks, steps=steps, detection_s=detection_s)
+        sandbox = ClusterSandbox(
+            folder, client, agents=agents, tasks=tasks, steps=steps, detection_s=detection_s, db=db
+        )
         try:
             yield sandbox
         finally:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cluster_sandbox import ClusterSandbox, cluster
+from postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cluster]
 
@@ -81,6 +82,21 @@ async def test_a_frozen_host_does_not_go_on_with_what_another_one_has(tmp_path: 
         frozen.send_signal(signal.SIGCONT)
         assert await sandbox.until_over() == 0
         await must_have_kept_its_properties(sandbox, 4)
+
+
+async def test_hosts_that_share_no_disk_work_on_a_log_of_a_server(tmp_path: Path, postgres: PostgresServer) -> None:
+    """Each process has a folder of its own, so the next host sees no file of the lost one. Its session has ended."""
+    async with cluster(tmp_path, steps=300, agents=1, tasks=1, detection_s=4, db=postgres.new_log()) as sandbox:
+        sandbox.begin_brain()
+        sandbox.begin_host("one")
+        await sandbox.until(lambda: len(sandbox.working()) == 1)
+        sandbox.kill("one")
+        killed_ns = time.time_ns()
+        sandbox.begin_host("two")
+        assert await sandbox.until_over() == 0
+        assert sandbox.lives()[0].end_ns < killed_ns + 4_000_000_000
+        await must_have_kept_its_properties(sandbox, 1)
+        assert len(sandbox.lives()) == 2
 
 
 async def test_a_fleet_of_one_machine_moves_to_a_cluster(tmp_path: Path) -> None:

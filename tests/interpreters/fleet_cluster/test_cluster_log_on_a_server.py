@@ -20,8 +20,7 @@ def anyio_backend() -> str:
 async def test_a_killed_brain_delays_the_fleet_and_changes_nothing(tmp_path: Path, postgres: PostgresServer) -> None:
     """The host begins first, and waits for the log. Each task is done once."""
     url = postgres.new_log()
-    async with cluster(tmp_path, steps=40) as sandbox:
-        sandbox.keep_log_on(url)
+    async with cluster(tmp_path, steps=40, db=url) as sandbox:
         sandbox.begin_host("one")
         sandbox.begin_brain()
         await sandbox.until(lambda: len(sandbox.working()) == 2)
