@@ -25,7 +25,11 @@ def measure(folder: Path, steps: int) -> None:
     builder = graphs.StateGraph(Graph)
     builder.add_node("step", step)
     builder.add_edge(graphs.START, "step")
-    builder.add_conditional_edges("step", lambda state: "step" if state["left"] else graphs.END)
+
+    def following(state: Graph) -> object:
+        return "step" if state["left"] else graphs.END
+
+    builder.add_conditional_edges("step", following)
     with savers.SqliteSaver.from_conn_string(str(folder / "checkpoints.db")) as saver:
         graph = builder.compile(checkpointer=saver)
         saver.setup()

@@ -6,7 +6,7 @@ session, and asks before it writes.
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -82,7 +82,7 @@ def written(folder: Path, case: Case, service: ScriptedService) -> Path:
 
 
 @contextmanager
-def killed(file: Path, service: ScriptedService) -> Iterator[Runner]:
+def killed(file: Path, service: ScriptedService) -> Generator[Runner]:
     """Yield a runner that takes over from one that was killed while the first answer is held back."""
     first = Runner(file)
     try:

@@ -21,8 +21,12 @@ def test_the_steps_are_those_of_sessions() -> None:
 
 def test_the_engine_is_measured_without_peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The report names those that are not installed, and has no target about them."""
-    monkeypatch.setattr(durable_beside, "is_installed", lambda _package: False)
-    monkeypatch.setattr(durable_beside, "must_be_a_disk", lambda _folder: None)
+
+    def no(_of: object) -> bool:
+        return False
+
+    monkeypatch.setattr(durable_beside, "is_installed", no)
+    monkeypatch.setattr(durable_beside, "must_be_a_disk", no)
     found = durable_beside.measure(tmp_path, rounds=1, steps=8)
     assert found.targets == ()
     assert [row[0] for row in found.tables[0].rows] == ["lifefold"]

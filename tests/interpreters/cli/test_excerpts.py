@@ -21,7 +21,7 @@ from lifefold.interpreters.engine.snapshots import SnapshotTaker
 from lifefold.interpreters.explain import task_status, why
 from lifefold.interpreters.simulate import Faults, simulate
 from lifefold.interpreters.store import Batch, Entry, SqliteStore
-from lifefold.interpreters.store.past import PastStore
+from lifefold.interpreters.store.past import log_at
 from lifefold.interpreters.targets.simulation_targets import named
 
 FLEETS = (("fleet-mixed", 0), ("fleet-mixed", 1), ("fleet-governed", 2), ("fleet-2x3", 3))
@@ -82,7 +82,7 @@ def test_an_excerpt_tells_of_each_task_and_agent_what_the_whole_log_tells(name: 
     """The story, the claims, the sessions, and the sums of a page are equal, by a snapshot and of the past."""
     decisions, log = simulated(name, seed), tmp_path / "fleet.db"
     anyio.run(write, log, decisions)
-    with SqliteStore.peek(log) as now, PastStore.at(log, len(decisions) // 2) as past:
+    with SqliteStore.peek(log) as now, log_at(log, len(decisions) // 2) as past:
         for store, until in ((now, len(decisions)), (past, len(decisions) // 2)):
             every = decisions[:until]
             ledger, account = logs.fold_with_account(store)

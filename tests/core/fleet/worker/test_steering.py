@@ -353,12 +353,17 @@ def test_finished_work_is_verified_without_its_urgent_message_if_the_account_res
 KEPT: Final = "finished work is not given back because a budget is used up or an account rests"
 
 
+def always(*_of: object) -> bool:
+    """Answer yes, whatever is asked."""
+    return True
+
+
 @pytest.mark.no_cover
 def test_a_check_finds_that_finished_work_is_given_back_when_the_budget_is_used_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The rule began another session for an urgent message without a look at the budget."""
-    monkeypatch.setattr(worker, "_may_begin_another", lambda *_: True)
+    monkeypatch.setattr(worker, "_may_begin_another", always)
     limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
     agent = AgentPlan("a0", limits, follows=True, steers=True)
     of = replace(small(), agents=(agent,), budget=Budget(Caps(microusd=2), Amounts(microusd=2, sessions=1)))
@@ -372,7 +377,7 @@ def test_finished_work_that_is_given_back_breaks_a_property(
     monkeypatch: pytest.MonkeyPatch, cost_microusd: int, *, rests: bool
 ) -> None:
     """By the budget, and by the account."""
-    monkeypatch.setattr(worker, "_may_begin_another", lambda *_: True)
+    monkeypatch.setattr(worker, "_may_begin_another", always)
     of = finished_with_an_urgent_message(cost_microusd, rests=rests)
     dropped = [each for each in of.reaction.transitions if isinstance(each.event, assignment.Dropped)]
     assert [worker_properties.keeps_finished_work(each) for each in dropped] == [False]
