@@ -113,7 +113,7 @@ def excerpt(connection: Connection, streams: Sequence[str], until: int, texts: S
 
     With ``texts`` these are the entries whose input or outcome has one of them. Their chain is not verified.
     """
-    has = " OR ".join(("instr(outcome, ?) OR instr(envelope, ?)",) * len(texts)) or "1 = 1"
+    has = " OR ".join(("instr(outcome, ?) > 0 OR instr(envelope, ?) > 0",) * len(texts)) or "1 = 1"
     query = select(connection, f"WHERE stream = ? AND position <= ? AND ({has})", further="position")
     wanted = [text for text in texts for _ in range(2)]
     found = (row for stream in streams for row in connection.execute(query, (stream, until, *wanted)))

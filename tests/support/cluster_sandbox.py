@@ -62,6 +62,7 @@ class ClusterSandbox:
         self.processes: Final[dict[str, subprocess.Popen[bytes]]] = {}
         (folder / "agent.sh").write_text(AGENT)
         lines = ["[fleet]", 'name = "clustered"', "[fleet.env]", f'TRACE = "{self.trace}"', f'STEPS = "{steps}"']
+        lines += ["[fleet.retry]", 'backoff_base = "100ms"']
         for number in range(agents):
             lines += ["[[agents]]", f'name = "a{number}"', f'command = ["sh", "{folder}/agent.sh"]']
         for number in range(tasks):
@@ -112,7 +113,9 @@ class ClusterSandbox:
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds; another process brings it about."""
         with anyio.fail_after(LONG_S):
-            while not holds():  # noqa: ASYNC110 - other processes set no event here
+            while not holds():
+                refused = [name for name, each in self.processes.items() if each.poll() == 2]
+                assert refused == [], [self.output(name) for name in refused]
                 await anyio.sleep(LOOK_S)
 
     async def until_over(self) -> int:
