@@ -34,7 +34,7 @@ def test_a_task_above_all_trust_levels_names_the_agents_to_promote() -> None:
     }
     of = go(opened(make("T1"), make("T2", level=TRUSTED, role="cook"), worker_slots={}, **worker_slots), "cid")
     said = explained(of, "T2")
-    assert said.sentence == "T2 is BLOCKED: takes an agent with the role cook that is trusted, and there is none."
+    assert said.sentence == "T2 is blocked: takes an agent with the role cook that is trusted, and there is none."
     assert said.onward == "T2 goes on when an agent has earned the level trusted, or an operator promotes one."
     assert [(option.command, option.to) for option in said.options] == [("trust", "ann"), ("cancel", "T2")]
     waits = pending.waiting({"board": of.aggregate})
