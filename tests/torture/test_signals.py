@@ -25,6 +25,7 @@ SENDERS = {
     "processes/shim/agent.py": "to children that are not reaped, and to the group of one",
     "campaign/campaign.py": "to child processes of a simulation, by their handles",
     "cli/desk_beside.py": "to a child, by its handle",
+    "fleet_cluster/brain.py": "to no process: it ends workflows on a server",
 }
 """The files that send signals, each with its proof."""
 

@@ -62,7 +62,7 @@ def recording(owner: type) -> None:
 
 if __name__ == "__main__":
     passing(LogWriter, "_decisions", "decide")
-    awaiting(EffectQueue, "_is_over", "perform", "performed")
+    awaiting(EffectQueue, "perform", "perform", "performed")
     awaiting(Git, "run", *GIT)
     recording(SqliteStore)
     sys.exit(app.main())

@@ -26,7 +26,7 @@ def test_a_rejected_attempt_is_shown_and_compared_with_the_next_one(
     shown = sandbox.call("show", "plain-1", COLUMNS="200").stdout
     attempts = [line for line in shown.splitlines() if "; session " in line]
     assert f": rejected: {REASON}; session 1: success" in attempts[0]
-    assert ": PENDING_APPROVAL; session 2: success" in attempts[1]
+    assert ": waiting for approval; session 2: success" in attempts[1]
     assert [each["outcome"] for each in sandbox.json("show", "plain-1")["claims"]] == ["rejected", "PENDING_APPROVAL"]
     first = sandbox.call("diff", "plain-1", "--attempt", "1")
     assert first.stderr.startswith("attempt 1, claim 1 of plain-1: its salvage refs/lifefold/sandbox/salvage/")

@@ -90,7 +90,7 @@ def test_only_what_is_of_this_session_is_named(tmp_path: Path) -> None:
     of.git("commit", "--quiet", "--message", "Ignore what is built")
     told = of.run(code=1)
     for task in ("hidden-1", "hidden-2"):
-        assert f"{task}: FAILED: nothing was changed; git ignores what is there besides: {task}.out\n" in told
+        assert f"{task}: failed: nothing was changed; git ignores what is there besides: {task}.out\n" in told
 
 
 def test_work_that_git_ignores_is_named_also_where_commands_agree_to_it(tmp_path: Path) -> None:

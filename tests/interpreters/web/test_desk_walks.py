@@ -49,7 +49,7 @@ def test_an_operator_adds_a_task_that_waits_for_another_and_runs_nothing_of_its_
     log = apart(lambda: at_work(tmp_path / "fleet.db", LEAVE)).path
     with served([log]) as desk, window(browser, desk) as of:
         page = of.open("/fleets/fleet/board")
-        expect(page.get_by_role("region", name="IN_PROGRESS")).to_contain_text("looked up")
+        expect(page.get_by_role("region", name="running")).to_contain_text("looked up")
         page.get_by_text("add a task").click()
         page.get_by_label("id", exact=True).fill("T2")
         page.get_by_label("prompt").fill(EVIL)

@@ -195,10 +195,10 @@ def test_a_running_fleet_is_watched_approved_and_survives_its_runner(browser: Br
         run.until("plain-1", "IN_PROGRESS")
         with served([sandbox.log]) as desk, window(browser, desk) as of:
             board = of.open("/fleets/sandbox/board")
-            expect(board.get_by_role("region", name="IN_PROGRESS")).to_contain_text("plain-1")
+            expect(board.get_by_role("region", name="running")).to_contain_text("plain-1")
             with sandbox.at_gate("plain-1"):
                 pass
-            expect(board.get_by_role("region", name="CLOSED")).to_contain_text("plain-1")
+            expect(board.get_by_role("region", name="closed")).to_contain_text("plain-1")
             page = of.open("/")
             expect(page.get_by_text("a runner is at work")).to_be_visible()
             page.get_by_text("the work of plain-2").click()
