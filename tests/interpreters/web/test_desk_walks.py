@@ -56,7 +56,7 @@ def test_an_operator_adds_a_task_that_waits_for_another_and_runs_nothing_of_its_
         page.get_by_label("after these tasks").fill("T1\n")
         page.get_by_role("button", name="Add").click()
         expect(page.locator("#said")).to_contain_text("T2: ")
-        expect(page.get_by_role("region", name="OPEN")).to_contain_text("waits for T1 running")
+        expect(page.get_by_role("region", name="not begun")).to_contain_text("waits for T1 running")
         page.get_by_label("id", exact=True).fill("T2")
         page.get_by_label("prompt").fill("again")
         page.get_by_role("button", name="Add").click()

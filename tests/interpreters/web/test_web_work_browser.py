@@ -38,6 +38,6 @@ def test_an_open_difference_is_read_again_when_its_task_has_changed(browser: Bro
         expect(page.get_by_text("Kept?").first).to_be_visible()
         assert len(asked) == 1
         apart(partial(log.happens, "board", "task:T1", task.Failed(log.task("T1").epoch, "no")))
-        expect(page.locator("h1")).to_contain_text("failed")
+        expect(page.locator("h1")).to_contain_text("to be retried")
         expect(page.locator("#diff[open]")).to_have_attribute("data-loaded", "yes")
         assert len(asked) == 2
