@@ -8,8 +8,7 @@ The effects for activities and timers (``Begin``, ``End``, ``StartTimer``, ``Can
 They follow the row's own effects, and no row can forget them. The last event of an activity is taken to come from that
 activity, so its end is not requested. ``advance`` knows the sender, and requests the end in the other case.
 
-A machine is checked when it is built (see ``problems``); profiles of it are made with ``with_rows`` and
-``without_rows``.
+A machine is checked when it is built (see ``problems``). ``with_rows`` and ``without_rows`` make profiles of it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -62,9 +61,8 @@ class Machine(Generic[R]):
     >>> class Closed(Event, frozen=True): ...
     >>> class Lobby(Record, frozen=True):
     ...     state: Door = Door.SHUT
-    >>> machine = Machine(
-    ...     "lobby", Lobby(), rows=(row(Door.SHUT, Opened, Door.OPEN), row(Door.OPEN, Closed, Door.SHUT))
-    ... )
+    >>> rows = (row(Door.SHUT, Opened, Door.OPEN), row(Door.OPEN, Closed, Door.SHUT))
+    >>> machine = Machine("lobby", Lobby(), rows=rows)
     >>> lobby, effects = machine.reduce(Lobby(), Opened()).unwrap()
     >>> print(lobby.state, effects)
     Open ()
@@ -197,10 +195,7 @@ class Machine(Generic[R]):
         return self._but(rows=(*rows, *self.rows), during=self._going_on(during), name=name or self.name)
 
     def without_rows(self, *pairs: tuple[Source, type[Event]], name: str | None = None) -> "Machine[R]":
-        """Return a profile of this machine that does not accept these events in these states.
-
-        Raises ``InvalidMachine`` for a pair without a row.
-        """
+        """Return a profile without these events in these states. Raises ``InvalidMachine`` for a pair without a row."""
         gone = [(self.over(source), event) for source, event in pairs]
         idle = [pair for pair in gone if not any(self._left(r, [pair]) != self.sources(r) for r in self.rows)]
         if idle:
@@ -254,10 +249,7 @@ class Machine(Generic[R]):
         return {**kept, **changed}
 
     def without_properties(self, *names: str) -> "Machine[R]":
-        """Return this machine without the properties of these names, for a profile that behaves differently.
-
-        Raises ``InvalidMachine`` for an unknown name.
-        """
+        """Return a profile without the properties of these names. Raises ``InvalidMachine`` for an unknown name."""
         known = {each.name for each in self.properties}
         wrong = tuple(f"without_properties: there is no {name!r}" for name in names if name not in known)
         if wrong:

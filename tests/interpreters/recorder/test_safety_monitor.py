@@ -84,7 +84,7 @@ def test_both_monitors_find_the_same_break_of_a_lost_rule() -> None:
     assert found[0] is None
 
 
-def planted(kind: str, holds: Callable[[Aggregate], bool]) -> System:
+def with_property(kind: str, holds: Callable[[Aggregate], bool]) -> System:
     """Return the fleet with one property of one kind of aggregate, and no other of an aggregate."""
     types = [
         AggregateType(
@@ -100,7 +100,7 @@ def planted(kind: str, holds: Callable[[Aggregate], bool]) -> System:
     return System("fleet", *types)
 
 
-PLANTED: dict[str, tuple[str, Callable[[Aggregate], bool]]] = {
+BROKEN: dict[str, tuple[str, Callable[[Aggregate], bool]]] = {
     "a record": (worker.KIND, lambda of: of.record("session").state is not session.State.RUNNING),
     "a version": (worker.KIND, lambda of: of.version < 6),
     "all entities": (worker.KIND, lambda of: sum(each.version for each in of.entities.values()) < 30),
@@ -117,11 +117,11 @@ PLANTED: dict[str, tuple[str, Callable[[Aggregate], bool]]] = {
 }
 
 
-@pytest.mark.parametrize("name", PLANTED)
-def test_both_monitors_find_the_same_break_of_a_planted_property(name: str) -> None:
+@pytest.mark.parametrize("name", BROKEN)
+def test_both_monitors_find_the_same_break_of_an_added_property(name: str) -> None:
     """Whatever a property reads, it is evaluated again when that has changed."""
     _, entries = run_of("", 6)
-    found = compared(planted(*PLANTED[name]), entries)
+    found = compared(with_property(*BROKEN[name]), entries)
     assert (found is None) == (name in {"an entity that may be missing", "quarantined entities"}), found
 
 
@@ -134,7 +134,7 @@ def test_a_property_is_evaluated_again_only_if_it_has_read_what_has_changed() ->
         return bool(of.record("session").total_errors >= 0)
 
     _, entries = run_of("", 6)
-    system = planted(worker.KIND, holds)
+    system = with_property(worker.KIND, holds)
     assert first_broken(system, entries, SafetyMonitor(system)) is None
     of_worker = sum(each.stream.startswith(worker.KIND) for each in entries)
     assert len({each.stream for each in entries if each.stream.startswith(worker.KIND)}) <= len(evaluated) < of_worker
