@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from lifefold.interpreters.fleet_file.config import FileKeys
 from lifefold.interpreters.fleet_file.keys import keys_of, sections_of
@@ -79,6 +80,9 @@ def misfits(schema: Any) -> st.SearchStrategy[Any]:
         return misfits({"type": "object", "properties": {}, "additionalProperties": False})
     if "anyOf" in schema:
         one, several = schema["anyOf"]
+        if several["type"] != "array":
+            accepts = Draft202012Validator(schema).is_valid
+            return misfits(one).filter(lambda value: not (isinstance(value, str) and accepts(value)))
         return misfits(one).filter(lambda value: not isinstance(value, list)) | misfits(several).filter(
             lambda value: not isinstance(value, str)
         )

@@ -228,4 +228,5 @@ def test_a_counterexample_is_stepped_through_by_keys_and_by_links(browser: Brows
         expect(page.get_by_role("region", name="Record of session")).to_contain_text("'do it'")
         page.get_by_role("link", name="session: PrepareWorktree reports WorktreeReady()").click()
         expect(page.get_by_text("step 1 of 3")).to_be_visible()
+        page.wait_for_load_state()  # before its style is there, a page is as wide as its pictures
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
