@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from asking_log import LEAVE, WORDS, at_work
 from browsing import WAIT_MS, apart, chromium, window
@@ -211,6 +211,12 @@ def test_a_running_fleet_is_watched_approved_and_survives_its_runner(browser: Br
     assert "2 of 2 tasks closed" in sandbox.run()
 
 
+def _press(page: Page, key: str) -> None:
+    """Press a key once the page listens: its script is there when it has loaded."""
+    page.wait_for_load_state()
+    page.keyboard.press(key)
+
+
 def test_a_counterexample_is_stepped_through_by_keys_and_by_links(browser: Browser, tmp_path: Path) -> None:
     report = apart(lambda: report_of(tmp_path, "own", OWN, ["check", "own:machine", "--depth", "4"]))
     with served([], reports=[report]) as desk, window(browser, desk) as of:
@@ -218,12 +224,12 @@ def test_a_counterexample_is_stepped_through_by_keys_and_by_links(browser: Brows
         page.get_by_role("link", name="step by step").click()
         expect(page.get_by_text("before the first of 3 steps")).to_be_visible()
         for state in ("BuildingPrompt", "Spawning", "Running"):
-            page.keyboard.press("ArrowRight")
+            _press(page, "ArrowRight")
             picture = page.get_by_role("img", name=f"session: {state} is lit")
             expect(picture).to_be_visible()
             page.wait_for_function("image => image.naturalWidth > 0", arg=picture.element_handle())
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowLeft")
+        _press(page, "ArrowRight")
+        _press(page, "ArrowLeft")
         expect(page.get_by_role("img", name="session: Spawning is lit")).to_be_visible()
         expect(page.get_by_role("region", name="Record of session")).to_contain_text("'do it'")
         page.get_by_role("link", name="session: PrepareWorktree reports WorktreeReady()").click()
