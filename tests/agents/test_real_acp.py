@@ -7,10 +7,10 @@ from typing import Final
 import anyio
 import pytest
 
-from acp_sessions import ARGUMENTS, CASES, AcpSandbox, program_of
+from acp_sessions import ARGUMENTS, CASES, AcpSandbox, place_of, program_of
 from agent_outcomes import limits, works
 from agent_recordings import recordings
-from homes import BIN, environment
+from homes import environment
 from lifefold.interpreters.adapters import Counted, Fact, Spent, adapter_of
 from lifefold.interpreters.doctor.programs import AgentProgram, examined
 from lifefold.interpreters.testing.adapters import read
@@ -37,8 +37,8 @@ CHAINS: Final = [
 
 def must_be_there(program: str) -> None:
     """Skip a test whose program is not installed."""
-    if not (BIN / program).exists():
-        pytest.skip(f"{program} is not there: make agents installs it")
+    if not place_of(program).exists():
+        pytest.skip(f"{place_of(program).name} is not there: make agents-all installs it")
 
 
 def totals(facts: Iterable[Fact]) -> list[Spent]:
@@ -66,6 +66,6 @@ def test_a_real_program_speaks_the_protocol_as_its_recording_says(name: str, tmp
 def test_the_doctor_is_told_the_version_that_was_recorded(program: str, tmp_path: Path) -> None:
     must_be_there(program)
     env = environment(program, tmp_path, "http://127.0.0.1:1")
-    wanted = AgentProgram(adapter_of("acp"), str(BIN / program), env, ("coder",), ARGUMENTS[program])
+    wanted = AgentProgram(adapter_of("acp"), str(place_of(program)), env, ("coder",), ARGUMENTS[program])
     found = anyio.run(examined, wanted)
     assert found.is_tested, found
