@@ -75,6 +75,11 @@ def of_program(agent: Agent) -> dict[str, str]:
     return {name: value for name, value in agent.env.items() if matches(name, names) and not is_secret(name)}
 
 
+def login_secrets(agent: Agent) -> dict[str, str]:
+    """Return the secrets in ``env`` by which the agent's program logs in. No screen may have them."""
+    return {name: value for name, value in agent.env.items() if name in _login(agent) and is_secret(name)}
+
+
 def _is_passed(name: str, named: Iterable[str]) -> bool:
     return matches(name, named) or (matches(name, PASSED) and not is_secret(name))
 

@@ -117,6 +117,22 @@ def test_a_program_finds_its_conversation_in_the_home_of_its_agent(tmp_path: Pat
     }  # fmt: skip
 
 
+def test_a_program_by_hand_has_the_login_of_its_agent_which_is_not_printed(tmp_path: Path) -> None:
+    """A variable that is no login of the program stays the agent's own."""
+    sandbox = talking(tmp_path)
+    program = tmp_path / "programs" / "talks"
+    program.write_text(program.read_text().replace("exit 0", 'echo "$ANTHROPIC_API_KEY $MY_TOKEN" > login; exit 0'))
+    more = 'ANTHROPIC_API_KEY = "sk-of-the-agent", MY_TOKEN = "its-other-secret", '
+    sandbox.fleet.write_text(sandbox.fleet.read_text().replace("env = { ", f"env = {{ {more}"))
+    with sandbox.running() as run:
+        run.until("Spawning -> Running")
+        begun(sandbox)
+        told = sandbox.call("attach", "agent:talks", "--exec")
+    assert "of-the-agent" not in told.stdout + told.stderr
+    worktree = tmp_path / ".lifefold" / "sandbox.db.files" / "worktrees" / "talks"
+    assert (worktree / "login").read_text() == "sk-of-the-agent \n"
+
+
 def test_the_end_of_the_program_is_that_of_the_command(tmp_path: Path) -> None:
     """A program that fails by hand makes the command fail with 1, and the agent stays paused."""
     sandbox = talking(tmp_path, status=7)
