@@ -174,11 +174,12 @@ class LogStore(ABC):
         return await self._in_turn(lambda: excerpt(self.database, streams, until, texts))
 
     async def resumed(self, form: str) -> Resumption:
-        """Return the newest snapshot; see ``SnapshotStore``. Without one the entries are read while they are used."""
-        if self.past is not None:  # a snapshot is of a later moment
-            entries = await self.read_on(0)
-            return Resumption((), entries, len(entries))
-        return await self._in_turn(lambda: resumed(self.path, self.database, form))
+        """Return the newest snapshot; see ``SnapshotStore``. Without one the entries are read while they are used.
+
+        The past has the newest snapshot up to its position.
+        """
+        until = None if self.past is None else self.past[0]
+        return await self._in_turn(lambda: resumed(self.path, self.database, form, until))
 
     async def drop_snapshot(self) -> None:
         """Remove the snapshot; see ``SnapshotStore``."""
