@@ -13,7 +13,6 @@ from lifefold.interpreters.cli.positions import newest_position
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.explain.chronicle import Chronicle
 from lifefold.interpreters.store import LogStore
-from lifefold.interpreters.store.past import log_at
 
 USUAL_LINES: Final = 1_000
 """The last lines that ``lifefold log`` prints unless it is told another number."""
@@ -45,8 +44,7 @@ def begun(store: LogStore, seq: int) -> Begun:
     """Return a fleet as it was after an entry; 0 is before the first. Raises ``BadInput`` as ``logs.fold`` does."""
     if not seq:
         return Begun(0, Ledger(system), Chronicle())
-    with log_at(store.path, seq) as past:
-        ledger, account = logs.fold_with_account(past)
+    ledger, account = logs.fold_at(store.path, seq)
     return Begun(seq, ledger, Chronicle(account.attempts, ledger.aggregates))
 
 

@@ -17,6 +17,7 @@ from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import damaged
 from lifefold.interpreters.store.keeping import drop, known_keys, resumed
 from lifefold.interpreters.store.meta import OF_THE_STORE, meta_of
+from lifefold.interpreters.store.pasts import mark_before
 from lifefold.interpreters.store.place import Displaced
 from lifefold.interpreters.store.protocol import Batch, Entry, StoredCommand
 from lifefold.interpreters.store.reading import (
@@ -180,6 +181,10 @@ class LogStore(ABC):
         """
         until = None if self.past is None else self.past[0]
         return await self._in_turn(lambda: resumed(self.path, self.database, form, until))
+
+    async def has_mark(self, form: str, seq: int) -> bool:
+        """Tell whether the log has an earlier snapshot of this form up to a position."""
+        return await self._in_turn(lambda: mark_before(self.database, form, seq) is not None)
 
     async def drop_snapshot(self) -> None:
         """Remove the snapshot; see ``SnapshotStore``."""
