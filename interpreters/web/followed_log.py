@@ -78,6 +78,8 @@ class FollowedLog:
         """What pages show: the whole log, or its newest entries while the history is folded."""
         self._has_tail = False
         """Whether the newest entries are told while the history is folded."""
+        self._has_tried_tail = False
+        """Whether it is known whether they can be told first."""
         self._whole: Telling | None = None
         """The history while it is folded, if the present is known by a snapshot."""
         self._untold: Iterator[Entry] | None = None
@@ -181,10 +183,12 @@ class FollowedLog:
 
     def _piece(self, whole: Telling) -> None:
         """Tell the newest entries, or fold a piece of the history and keep the present up to date."""
-        if self._untold is None:
-            self._untold = iter(anyio.run(self.store.read_on, 0))
+        if not self._has_tried_tail:
+            self._has_tried_tail = True
             self._tell_tail()
             return
+        if self._untold is None:
+            self._untold = iter(anyio.run(self.store.read_on, 0))
         piece = list(islice(self._untold, PIECE_ENTRIES))
         whole.tell(piece, self._keep)
         if piece:
