@@ -53,7 +53,8 @@ class TemporalServer:
         words = ("server", "start-dev", "--headless", "--ip", "127.0.0.1", "--log-level", "error")
         files = ("--port", str(self.port), "--db-filename", str(self.folder / "temporal.db"))
         with (self.folder / "temporal.out").open("ab") as out:
-            self._process = subprocess.Popen([PROGRAM, *words, *files], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            argv = (str(PROGRAM), *words, *files)
+            self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
 
     async def client(self) -> Client:
         """Return a connection, once the server answers."""
