@@ -192,6 +192,10 @@ class ClusterSandbox:
         """Wait until so many agents are at work, of one host or of all."""
         await self.until(lambda: len(self.working(host)) >= count)
 
+    async def until_attached(self, host: str) -> None:
+        """Wait until a host takes work."""
+        await self.until(lambda: "takes work" in self.output(host))
+
     def overlaps(self) -> Iterator[tuple[Life, Life]]:
         """Yield pairs of processes of one task, or of one agent, that were alive at the same time."""
         lives = self.lives()

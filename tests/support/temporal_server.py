@@ -48,6 +48,12 @@ class TemporalServer:
         """The address of the server, by loopback."""
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        """The process of the server, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         """Start the process; its state is that of an earlier one."""
         words = ("server", "start-dev", "--headless", "--ip", "127.0.0.1", "--log-level", "error")
