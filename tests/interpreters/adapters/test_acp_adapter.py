@@ -152,12 +152,12 @@ def test_programs_for_claude_and_codex_tell_what_a_tool_is_used_on() -> None:
 
 
 def test_claude_tells_the_money_of_the_conversation_through_the_protocol() -> None:
-    """Also after a session that was ended in the middle of a turn, which told none."""
+    """Also after a session that was ended in the middle of a turn, which told none: the next total has its money."""
     first, resumed, continued = (
         totals(of_recording(f"claude-{each}")[1])[-1] for each in ("success", "resumed", "continued")
     )
     assert [counted for counted, _ in (first, resumed, continued)] == [Counted.CONVERSATION] * 3
-    assert [cost.microusd for _, cost in (first, resumed, continued)] == [1_096, 1_513, 834]
+    assert [cost.microusd for _, cost in (first, resumed, continued)] == [1_096, 1_513, 1_930]
     assert totals(of_recording("claude-killed")[1]) == []
 
 
