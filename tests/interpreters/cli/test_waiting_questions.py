@@ -17,7 +17,7 @@ from lifefold.core.fleet.worker import output, question
 from lifefold.core.fleet.worker.output import Doing, Work, WorkSeen
 from lifefold.core.fleet.worker.question import Answer, Kind, QuestionAnswered, QuestionAsked, Questions, Verdict
 from lifefold.core.kernel import Envelope, Reaction, Refusal
-from lifefold.core.lifecycles import session, turn
+from lifefold.core.lifecycles import session
 from lifefold.effects import FollowOutput, RunSession
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.picture import Picture
