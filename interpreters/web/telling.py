@@ -1,7 +1,7 @@
 """A fold of a log from one of its positions on, and all that it tells of the entries after that.
 
 A telling from the first entry knows the whole past. A telling from a later position begins with the fleet as it was
-there: it has no line of what was before, but counts attempts and knows the owners of tasks.
+there. It has no line of what was before. It counts attempts from the first one, and knows the owners of tasks.
 """
 
 from collections.abc import Callable, Iterable, Mapping
