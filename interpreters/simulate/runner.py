@@ -49,7 +49,7 @@ class Runner(Lives):
         self.counts: Final = Counts()
         self.skew_ms = 0
         """The error of the runner's clock."""
-        self.rests_within_ms: Final = 0
+        self.rests_within_ms: int = 0
         """0: what an engine has left to do is not checked here."""
         self._chance: Final = chance
         self._watcher: Final = watcher
