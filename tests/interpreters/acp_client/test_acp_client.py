@@ -177,7 +177,7 @@ async def test_a_tool_whose_input_is_told_by_its_request_is_printed_before_the_a
 async def test_a_tool_that_is_under_way_is_printed_at_once(more: dict[str, Any]) -> None:
     """Some agents never tell an input."""
     listener, printed = listening()
-    first = {"kind": "execute", "status": "pending", "raw_input": {}, **more}
+    first: dict[str, Any] = {"kind": "execute", "status": "pending", "raw_input": {}, **more}
     await listener.session_update("s", start_tool_call("c", "Terminal", **first))
     assert [each["acp"] for each in printed] == ["tool"]
 
