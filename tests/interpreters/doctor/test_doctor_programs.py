@@ -99,7 +99,7 @@ def test_a_login_is_a_variable_with_a_value_or_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("behaviours", "verdict", "words"),
     [
-        ((), Verdict.NOTE, "speaker 1.0, not tested (tested: OpenCode 1.18.33, gemini-cli 0.61.0)"),
+        ((), Verdict.NOTE, "speaker 1.0, not tested (tested: OpenCode 1.18.33, gemini-cli 0.61.0, "),
         (("old",), Verdict.MISSING, "it speaks version 0 of the protocol, and lifefold 1"),
         (("broken",), Verdict.MISSING, "no settings"),
     ],
