@@ -3,6 +3,7 @@
 A brain that ends leaves the fleet at work: sessions go on, and their reports wait. The next brain takes them.
 """
 
+from collections.abc import Mapping
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Final, Self
@@ -19,6 +20,7 @@ from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Envelope
 from lifefold.interpreters.engine import WallClock
 from lifefold.interpreters.fleet_file import Fleet
+from lifefold.interpreters.fleet_file.cluster import DEFAULT_POOL
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.log_owner import (
     CLAIM_KEY,
@@ -32,7 +34,6 @@ from lifefold.interpreters.fleet_runner.verdict import Verdict, verdict_of
 from lifefold.interpreters.processes.private import make_private
 from lifefold.interpreters.store import LogStore, create_log, open_log
 from lifefold.interpreters.temporal import Brain, Cluster, Commits
-from lifefold.interpreters.temporal.commits import DEFAULT_POOL
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
 
 
@@ -49,7 +50,7 @@ def must_fit(fleet: Fleet) -> None:
 class FleetBrain:
     """Decides for one fleet. Make one with ``open``, and ``close`` it at the end."""
 
-    def __init__(self, fleet: Fleet, store: LogStore, cluster: Cluster, pools: dict[str, str]) -> None:
+    def __init__(self, fleet: Fleet, store: LogStore, cluster: Cluster, pools: Mapping[str, str]) -> None:
         """Use ``open`` instead."""
         self.fleet: Final = fleet
         self._store: Final = store
@@ -60,7 +61,7 @@ class FleetBrain:
         )
 
     @classmethod
-    async def open(cls, fleet: Fleet, log: Path, cluster: Cluster, pools: dict[str, str]) -> Self:
+    async def open(cls, fleet: Fleet, log: Path, cluster: Cluster, pools: Mapping[str, str]) -> Self:
         """Open the log of the fleet, or begin one. ``pools`` has the pools of agents that are not in the default one.
 
         Raises ``UnfitFleetError``, ``StoreError``, ``OtherFleetError``, ``WorkplaceError``.

@@ -4,6 +4,7 @@ The fleet file, the log and its folder are the same for all hosts: they are on o
 with sessions is drained before it ends. A host that dies leaves its sessions to their shims, until their fences.
 """
 
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final, Self
@@ -42,11 +43,13 @@ class FleetHost:
         cluster: Cluster,
         name: str,
         *,
-        pools: tuple[str, ...],
-        capacity: int,
+        pools: Mapping[str, int],
+        capacity: int | None = None,
         drain_s: float = 0.0,
     ) -> Self:
         """Read the log of the fleet, which its brain has begun.
+
+        ``pools`` has the number of agents of each pool that may work here at a time, ``capacity`` that of all.
 
         Raises ``UnfitFleetError``, ``StoreError``, ``OtherFleetError``, ``WorkplaceError``,
         ``UnusableInterpreterError``.
@@ -63,7 +66,7 @@ class FleetHost:
             context = RunContext(fleet, run, folder, workplace, standard, handlers.tell, handlers.present)
             whole = quoting(Interpreter().over(composed(factories, context)), handlers.secrets)
             performer = Performer(system, store, whole, cluster)
-            fenced = Fencing(handlers, cluster.times.detection_ms // 10)
+            fenced = FenceRenewal(handlers, cluster.times.fencing.grace_ms)
             host = Host(
                 cluster,
                 performer,
@@ -81,7 +84,7 @@ class FleetHost:
         self._store.close()
 
 
-class Fencing:
+class FenceRenewal:
     """Renews the fences of sessions after acknowledged heartbeats."""
 
     def __init__(self, handlers: Handlers, grace_ms: int) -> None:
