@@ -62,7 +62,7 @@ class ClusterSandbox:
         self.processes: Final[dict[str, subprocess.Popen[bytes]]] = {}
         (folder / "agent.sh").write_text(AGENT)
         lines = ["[fleet]", 'name = "clustered"', "[fleet.env]", f'TRACE = "{self.trace}"', f'STEPS = "{steps}"']
-        lines += ["[fleet.retry]", 'backoff_base = "100ms"']
+        lines += ["[fleet.retry]", 'backoff_base = "100ms"', "[cluster]", f'detection = "{detection_s}s"']
         for number in range(agents):
             lines += ["[[agents]]", f'name = "a{number}"', f'command = ["sh", "{folder}/agent.sh"]']
         for number in range(tasks):
@@ -91,6 +91,10 @@ class ClusterSandbox:
     def begin_local(self) -> subprocess.Popen[bytes]:
         """Start a runner without a cluster."""
         return self.begin("local", "run", "--no-live")
+
+    def begin_run(self) -> subprocess.Popen[bytes]:
+        """Start ``lifefold run`` on the server: a brain with the output of a local run."""
+        return self.begin("run", "run", "--no-live", "--engine", f"temporal://{self.address}")
 
     def begin_brain(self) -> subprocess.Popen[bytes]:
         """Start a brain."""
