@@ -247,6 +247,12 @@ def _add_choosing(log: argparse.ArgumentParser) -> None:
         "--since", metavar="WHEN", help="only later transitions: 10m for ten minutes ago, or 2026-11-20T09:30"
     )
     log.add_argument(
+        "--last",
+        metavar="N",
+        type=natural,
+        help="only the last N lines, 0 for all; by default 1000, and all of json, table and --since",
+    )
+    log.add_argument(
         "--format",
         choices=("lines", "table", "json", "sequence"),
         default="lines",

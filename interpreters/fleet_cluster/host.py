@@ -66,7 +66,7 @@ class FleetHost:
             context = RunContext(fleet, run, folder, workplace, standard, handlers.tell, handlers.present)
             whole = quoting(Interpreter().over(composed(factories, context)), handlers.secrets)
             performer = Performer(system, store, whole, cluster)
-            fenced = Fencing(handlers, cluster.times.detection_ms // 10)
+            fenced = FenceRenewal(handlers, cluster.times.fencing.grace_ms)
             host = Host(
                 cluster,
                 performer,
@@ -84,7 +84,7 @@ class FleetHost:
         self._store.close()
 
 
-class Fencing:
+class FenceRenewal:
     """Renews the fences of sessions after acknowledged heartbeats."""
 
     def __init__(self, handlers: Handlers, grace_ms: int) -> None:

@@ -13,7 +13,7 @@ guarantees stand in ``witness``.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Final
+from typing import ClassVar, Final
 
 from lifefold.core.kernel import (
     ActivityEnded,
@@ -38,6 +38,8 @@ from lifefold.interpreters.simulate.engine_handlers import Handlers, Processes, 
 from lifefold.interpreters.simulate.engine_life import EngineLife
 from lifefold.interpreters.simulate.environment import Chance
 from lifefold.interpreters.simulate.event_loop import SteppedLoop
+from lifefold.interpreters.simulate.faults import OF_ENGINE
+from lifefold.interpreters.simulate.faults import Fault as FaultKind
 from lifefold.interpreters.simulate.faulty_store import FaultyStore
 from lifefold.interpreters.simulate.inputs import Counts, Given, Opening, Watcher
 from lifefold.interpreters.simulate.lives import Lives
@@ -58,6 +60,9 @@ STEPS: Final = 1_000_000
 
 class EngineRunner(Lives):
     """Runs a system on the real engine, in virtual time; one engine after the other, on one log."""
+
+    KINDS: ClassVar[tuple[FaultKind, ...]] = OF_ENGINE
+    """The faults that it meets."""
 
     def __init__(  # noqa: PLR0913 - as the runner of a simulation, and the engine
         self,

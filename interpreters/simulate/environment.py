@@ -62,7 +62,8 @@ class Environment(msgspec.Struct, frozen=True):
     ``durations_ms`` has, by type of activity, the time of each report. ``weights`` has, by type of event, the weight
     of each example among the ends that are not orderly; 1 by default. ``scripts`` replace all of that for a type of
     activity. ``hastens`` has, by type of effect, the activities of the same entity that end soon after it, such as a
-    process that is asked to end.
+    process that is asked to end. ``fenced`` are the activities whose processes outlive the daemon of their host in a
+    simulated cluster, until their fence.
 
     ``unusual`` are reports that no orderly activity makes on its way. ``creates`` yields the entities that an operator
     may create in an aggregate, each as the input with its ``Created``. ``keen`` are the events of commands that come
@@ -80,6 +81,7 @@ class Environment(msgspec.Struct, frozen=True):
     creates: Callable[[Aggregate], Iterable[Envelope]] = _nothing
     keen: tuple[type[Event], ...] = ()
     hastens: Mapping[type[Effect], tuple[type[Activity], ...]] = {}
+    fenced: tuple[type[Activity], ...] = ()
     message_ms: Range = (1, 50)
     operators_ms: Range = (60_000, 3_600_000)
     end_ms: Range = (1, 1_000)

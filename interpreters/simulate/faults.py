@@ -68,13 +68,31 @@ OF_ENGINE: Final = (
 )
 """The faults of a simulation of the real engine."""
 
+OF_CLUSTER: Final = (
+    *(each for each in SHIPPED if each.name not in {"killed when performing", "killed when performed"}),
+    Fault("host dies", "the machine of a host dies, and another one starts under its name after a while", 0.02),
+    Fault("host daemon killed", "the daemon of a host dies; its sessions live until their fences", 0.02),
+    Fault("host frozen", "nothing runs on a host for a while, and then all of it goes on", 0.05),
+    Fault("host partitioned", "no message passes between a host and the server for a while", 0.05),
+    Fault("lost heartbeat", "the last heartbeat before an interruption of a host is lost", 0.3),
+    Fault("host with a wrong clock", "the clock of a host is minutes ahead or behind", 0.5),
+)
+"""The faults of a simulation of a cluster: its brain, its hosts, and the messages between them."""
+
 NAMES: Final = tuple(each.name for each in SHIPPED)
 
 ONLY_OF_ENGINE: Final = frozenset(each.name for each in OF_ENGINE) - {*NAMES}
 """The names of the faults that only a real engine meets."""
 
-ALL_NAMES: Final = (*NAMES, *(each.name for each in OF_ENGINE if each.name in ONLY_OF_ENGINE))
-"""The names of all faults, also of those that only a real engine meets."""
+ONLY_OF_CLUSTER: Final = frozenset(each.name for each in OF_CLUSTER) - {*NAMES}
+"""The names of the faults that only a cluster meets."""
+
+ALL_NAMES: Final = (
+    *NAMES,
+    *(each.name for each in OF_ENGINE if each.name in ONLY_OF_ENGINE),
+    *(each.name for each in OF_CLUSTER if each.name in ONLY_OF_CLUSTER),
+)
+"""The names of all faults, also of those that only a real engine or a cluster meets."""
 
 ACTED: Final = ("fails", "exits early", "hangs", "floods", "rambles", "hasty")
 """The faults of activities: a run may have some of them only."""

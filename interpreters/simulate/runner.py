@@ -49,7 +49,7 @@ class Runner(Lives):
         self.counts: Final = Counts()
         self.skew_ms = 0
         """The error of the runner's clock."""
-        self.rests_within_ms: Final = 0
+        self.rests_within_ms: int = 0
         """0: what an engine has left to do is not checked here."""
         self._chance: Final = chance
         self._watcher: Final = watcher
@@ -68,8 +68,12 @@ class Runner(Lives):
         self._inbox: Final[deque[Given]] = deque()
         self._is_writing = False
         self._arrivals: Final[dict[tuple[str, str], int]] = {}
-        self._timers: Final = Timers(self, agenda)
-        self.activities: Final = Activities(self, system, agenda, chance)
+        self._timers: Final = self._timers_on(agenda)
+        self.activities: Activities = Activities(self, system, agenda, chance)
+
+    def _timers_on(self, agenda: Agenda) -> Timers:
+        """Return the timers of this runner."""
+        return Timers(self, agenda)
 
     @property
     def clock_ms(self) -> int:

@@ -36,7 +36,7 @@ from lifefold.interpreters.search.coverage import Coverage
 from lifefold.interpreters.search.used_parts import UsedParts
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Chance, Environment
-from lifefold.interpreters.simulate.faults import OF_ENGINE, SHIPPED, Faults
+from lifefold.interpreters.simulate.faults import SHIPPED, Fault, Faults
 from lifefold.interpreters.simulate.inputs import Counts, Opening
 from lifefold.interpreters.simulate.operators import HOUR_MS, Operators
 from lifefold.interpreters.simulate.property_monitor import Debt, PropertyMonitor, Violation
@@ -132,7 +132,8 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
     A system needs its ``opening``: the first input of each of its aggregates. With a ``seed``, ``faults`` happen at
     their rates; without one everything is orderly, ``but`` for these deviations. ``properties`` are additional
     properties: of the entity for a machine, of the ``SystemState`` for a system. ``runner`` is the runner to simulate:
-    without one the simulation's own, ``engine_runner.EngineRunner`` for the real engine. Raises ``TypeError`` for a
+    without one the simulation's own, ``engine_runner.EngineRunner`` for the real engine, and
+    ``cluster_runner.ClusterRunner`` for a cluster. Raises ``TypeError`` for a
     system without an opening.
 
     >>> from lifefold import simulate
@@ -148,12 +149,17 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
     if not opening:
         raise TypeError(f"{target.name}: a system needs opening=, pairs of an aggregate and its first input")
     choices, around, given = Choices(seed, but=but), environment or Environment(), faults or Faults()
-    kinds = SHIPPED if runner is None else OF_ENGINE
     make: RunnerType = Runner if runner is None else runner
-    rates = Faults({**around.rates, **given.rates}, given.swarm).of(choices, kinds)
+    rates = Faults({**around.rates, **given.rates}, given.swarm).of(choices, _kinds_of(make))
     return _Simulation(
         target, tuple(opening), tuple(properties), Chance(around, choices, rates), limits or Limits(), make
     ).run(seed)
+
+
+def _kinds_of(make: RunnerType) -> Sequence[Fault]:
+    """Return the faults that a runner meets."""
+    kinds: Sequence[Fault] = getattr(make.func if isinstance(make, partial) else make, "KINDS", SHIPPED)
+    return kinds
 
 
 class _Simulation:

@@ -184,6 +184,7 @@ FLEET: Final = Environment(
     scripts={WatchOutput: watched, FollowOutput: followed, AwaitTrigger: triggered},
     unusual=(LimitReached,),
     hastens={CancelSession: (RunSession,)},
+    fenced=(RunSession,),
     operators_ms=(5 * SECOND_MS, 30 * MINUTE_MS),
 )
 """The environment of a fleet: sessions take minutes, tests less, git takes seconds."""

@@ -117,7 +117,7 @@ class Attendance:
             return
         if not self._is_left:
             self._is_acknowledged = True
-            await self._acknowledged(self._work, sent_ms + self._work.times.lease_ms)
+            await self._acknowledged(self._work, self._work.times.fencing.until_ms(sent_ms))
 
 
 def _left(message: str) -> ApplicationError:

@@ -32,6 +32,10 @@ async def _ignore(_work: Attend, _until_ms: int) -> None:
     """Renew nothing: the activities have no processes."""
 
 
+ACTIVITIES_OF_AN_AGGREGATE: Final = 20
+"""The activities and effects of one aggregate that a host has room for; more than any aggregate has at a time."""
+
+
 class Host:
     """Attends to activities and performs effects, for aggregates of some pools.
 
@@ -87,6 +91,8 @@ class Host:
             task_queue=queue,
             activities=activities,
             max_concurrent_activity_task_polls=1,
+            # What waits for room here for the detection time would count as lost.
+            max_concurrent_activities=ACTIVITIES_OF_AN_AGGREGATE * (self._capacity + 1),
             graceful_shutdown_timeout=timedelta(seconds=self._drain_s),
             identity=self.name,
         )

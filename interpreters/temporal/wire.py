@@ -7,6 +7,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from lifefold.core.cluster.fencing import Fencing
+
 FENCED: Final = "another host attends to this activity"
 """The answer to a report for a child workflow that has ended."""
 
@@ -31,14 +33,19 @@ class Times(msgspec.Struct, frozen=True):
             raise ValueError(f"detection_ms is at least {LEAST_DETECTION_MS}, and history_events at least 0")
 
     @property
+    def fencing(self) -> Fencing:
+        """The rule of the times of fences."""
+        return Fencing(self.detection_ms)
+
+    @property
     def lease_ms(self) -> int:
         """How long a session goes on after the last acknowledged heartbeat was sent: 0.8 of the detection time."""
-        return self.detection_ms * 4 // 5
+        return self.fencing.lease_ms
 
     @property
     def beat_ms(self) -> int:
         """The pause between two heartbeats."""
-        return self.detection_ms // 5
+        return self.fencing.beat_ms
 
 
 class Slot(msgspec.Struct, frozen=True):

@@ -8,7 +8,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
+
+from free_port import free_port
 
 START_S: Final = 60
 STOP_S: Final = 60
@@ -43,7 +44,7 @@ class PostgresServer:
         if self._user is not None:
             shutil.chown(self.folder, self._user)
         self._data = self.folder / "data"
-        self.port = _free_port()
+        self.port = free_port()
         self._names = (f"log_{number}" for number in count(1))
         self._process: subprocess.Popen[bytes] | None = None
         try:
@@ -157,12 +158,6 @@ def _user() -> str | None:
 
 def _group(user: str | None) -> int | None:
     return None if user is None else pwd.getpwnam(user).pw_gid
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _children(parent: int) -> list[int]:

@@ -10,6 +10,7 @@ import time
 
 from . import durable, proc
 from .agent import Agent
+from .fence import Fence
 from .output import OutputLog
 from .supervise import Spec, Supervisor
 
@@ -157,7 +158,7 @@ def _start(spec: Spec, output: OutputLog, wakeup_fd: int) -> Supervisor:
 
 def _must_be_before(fence_until_boot_ms: int | None) -> None:
     """Raise ValueError past the fence: the host may have been frozen while it started this shim."""
-    if fence_until_boot_ms is not None and proc.boot_ms() >= fence_until_boot_ms:
+    if Fence(fence_until_boot_ms, 0).passes(proc.boot_ms()):
         raise ValueError("its fence has passed: another host may have the session")
 
 

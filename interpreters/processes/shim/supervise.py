@@ -14,6 +14,7 @@ import time
 
 from . import durable, proc
 from .agent import Agent, Family
+from .fence import Fence
 from .output import OutputLog
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
@@ -69,9 +70,7 @@ class Supervisor:
         self._partial = b""
         self._outcome = ""
         self._lease_until_boot_ms = spec.lease_until_boot_ms
-        self._fence_until_boot_ms = spec.fence_until_boot_ms
-        self._fence_grace_ms = spec.fence_grace_ms
-        self._is_past_fence = False
+        self._fence = Fence(spec.fence_until_boot_ms, spec.fence_grace_ms)
         self._timeout_at_ms = None if spec.timeout_ms is None else proc.monotonic_ms() + spec.timeout_ms
         self._held_ms: int | None = None  # what was left of the time limit when it was held
         self._kill_at_ms: int | None = None
@@ -123,15 +122,14 @@ class Supervisor:
             waits_ms.append(self._timeout_at_ms - proc.monotonic_ms())
         if self._kill_at_ms is None and self._lease_until_boot_ms is not None:
             waits_ms.append(min(self._lease_until_boot_ms - proc.boot_ms(), _CLOCK_CHECK_MS))
-        if self._fence_until_boot_ms is not None:
-            waits_ms.append(min(self._fence_until_boot_ms - proc.boot_ms(), _CLOCK_CHECK_MS))
+        if self._fence.is_ahead and self._fence.until_boot_ms is not None:
+            waits_ms.append(min(self._fence.until_boot_ms - proc.boot_ms(), _CLOCK_CHECK_MS))
         return max(0, min(waits_ms)) if waits_ms else None
 
     def _look_at_clocks(self) -> None:
-        if self._fence_until_boot_ms is not None and proc.boot_ms() >= self._fence_until_boot_ms:
+        if self._fence.passes(proc.boot_ms()):
             # Another host may have the session soon: this deadline also cuts a grace short that has begun.
-            self._fence_until_boot_ms, self._is_past_fence = None, True
-            self._end("lease-expired", self._fence_grace_ms)
+            self._end("lease-expired", self._fence.grace_ms)
         if self._killing():
             self._family.kill_rest()
         elif self._timeout_at_ms is not None and proc.monotonic_ms() >= self._timeout_at_ms:
@@ -222,9 +220,8 @@ class Supervisor:
             self._hold(held=held)
         elif type(until_boot_ms) is int and self._kill_at_ms is None:
             self._lease_until_boot_ms = max(self._lease_until_boot_ms or 0, until_boot_ms)
-        elif type(fence_ms) is int and type(fence_grace_ms) is int and not self._is_past_fence:
-            self._fence_until_boot_ms = max(self._fence_until_boot_ms or 0, fence_ms)
-            self._fence_grace_ms = fence_grace_ms
+        elif type(fence_ms) is int and type(fence_grace_ms) is int:
+            self._fence.move(fence_ms, fence_grace_ms)
 
     def _read_signals(self) -> None:
         """React to SIGTERM. SIGCHLD has woken the loop, and needs no more."""

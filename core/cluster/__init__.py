@@ -1,0 +1,1 @@
+"""Leases of sessions among hosts: the times of their fences, and a small cluster that is checked."""

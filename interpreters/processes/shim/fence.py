@@ -1,0 +1,32 @@
+"""The fence of a session: it moves to later times only, and never after it has passed.
+
+The shim runs on the standard library alone. So this is the rule of ``lifefold.core.cluster.fencing`` a second time, and
+a test compares both.
+"""
+
+
+class Fence:
+    """The time after which another host may have the session; without one, ``until_boot_ms`` is None."""
+
+    def __init__(self, until_boot_ms: int | None, grace_ms: int) -> None:
+        self.until_boot_ms = until_boot_ms
+        self.grace_ms = grace_ms
+        self._has_passed = False
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether there is a fence that has not passed."""
+        return self.until_boot_ms is not None and not self._has_passed
+
+    def move(self, until_boot_ms: int, grace_ms: int) -> None:
+        """Move the fence, unless it has passed."""
+        if not self._has_passed:
+            self.until_boot_ms = max(self.until_boot_ms or 0, until_boot_ms)
+            self.grace_ms = grace_ms
+
+    def passes(self, now_boot_ms: int) -> bool:
+        """Tell, once, that the fence has passed."""
+        if not self.is_ahead or self.until_boot_ms is None or now_boot_ms < self.until_boot_ms:
+            return False
+        self._has_passed = True
+        return True
