@@ -1,9 +1,9 @@
 """The times of a cluster: when a host is lost, and when a session without word of its server must be over.
 
 A host sends heartbeats for each session. The server takes a host for lost that it has not heard for the *detection
-time*. The *fence* of a session counts from the time at which the last acknowledged heartbeat was **sent**. It is
-earlier than the end of the detection time, which the server counts from the arrival of a heartbeat. So a session is over
-before another host can have it, however late messages arrive. The rest of the detection time is for the end of the
+time*. The *fence* of a session counts from the time at which the last acknowledged heartbeat was **sent**. It
+is earlier than the end of the detection time, which the server counts from the arrival of a heartbeat. So a session is
+over before another host can have it, however late messages arrive. The rest of the detection time is for the end of the
 session, and for clocks that do not run equally fast.
 
 All times are of one clock that no operator sets, such as the time since boot. A clock that is wrong by a constant
@@ -36,6 +36,10 @@ class Fencing(msgspec.Struct, frozen=True):
     def until_ms(self, sent_ms: int) -> int:
         """Return the fence after the acknowledgement of a heartbeat that was sent at this time."""
         return sent_ms + self.lease_ms
+
+    def killed_ms(self, until_ms: int) -> int:
+        """Return the time at which a session with this fence is killed, also if its host was frozen meanwhile."""
+        return until_ms + self.grace_ms
 
     def is_lost(self, silent_ms: int) -> bool:
         """Tell whether the server takes a host for lost after this time without a heartbeat."""

@@ -17,11 +17,11 @@ import msgspec
 
 from lifefold.core.kernel import System
 from lifefold.interpreters.campaign.cost import Cost, cost
+from lifefold.interpreters.campaign.driver import Driver
 from lifefold.interpreters.campaign.stopping import unless_stopped
 from lifefold.interpreters.search.used_parts import UsedParts
 from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.faults import DEADLY, DEADLY_TO_ENGINE, Faults
-from lifefold.interpreters.simulate.simulated_runner import RunnerType
 from lifefold.interpreters.simulate.simulation import Found, Limits, Run, simulate
 from lifefold.interpreters.targets.simulation_targets import named
 from lifefold.interpreters.targets.target import Target
@@ -35,11 +35,11 @@ class Tally(msgspec.Struct):
 
     ``points`` are the points of a runner's work with a crash: the fault, and its place (a commit of a run, or between
     two effects). ``task_sessions`` and ``task_ms`` have the sessions of each task that was worked at, and their
-    duration. ``microusd`` is the sum that all accounts have paid; None if there are no accounts. ``on_engine``: the
-    real engine was simulated.
+    duration. ``microusd`` is the sum that all accounts have paid; None if there are no accounts. ``driver`` is
+    what was simulated.
     """
 
-    on_engine: bool = False
+    driver: Driver = Driver.OWN
     seeds: int = 0
     inputs: int = 0
     refused: int = 0
@@ -128,14 +128,14 @@ _DEADLY: Final = frozenset((*DEADLY, *DEADLY_TO_ENGINE))
 class Order(msgspec.Struct, frozen=True):
     """An order for a worker: the name of the target, the seeds, the faults and the limits.
 
-    ``on_engine``: the real engine is simulated, and not the simulation's own runner.
+    ``driver`` is what is simulated.
     """
 
     target: str
     seeds: tuple[int, ...]
     faults: Faults
     limits: Limits
-    on_engine: bool = False
+    driver: Driver = Driver.OWN
 
 
 def campaign(  # noqa: PLR0913 - what may be chosen, each with its name
@@ -148,11 +148,11 @@ def campaign(  # noqa: PLR0913 - what may be chosen, each with its name
     tell: Callable[[Tally], None] | None = None,
     stop_at: int | None = None,
     is_stopped: Callable[[], bool] | None = None,
-    on_engine: bool = False,
+    driver: Driver = Driver.OWN,
 ) -> Tally:
     """Simulate a target with each of these seeds; end after so many findings, or when it is stopped.
 
-    ``on_engine`` simulates the real engine, and not the simulation's own runner.
+    ``driver`` says what is simulated: the simulation's own runner, the real engine, or a cluster.
 
     A target with a name can be tried by several ``jobs``. Raises ``UnusableTarget`` for an unknown name, and
     ``ValueError`` for several jobs without a name.
@@ -160,9 +160,9 @@ def campaign(  # noqa: PLR0913 - what may be chosen, each with its name
     of = named(target) if isinstance(target, str) else target
     if jobs > 1 and not isinstance(target, str):
         raise ValueError(f"{of.name}: other processes find a target by its name; give that, or jobs=1")
-    whole = Tally(on_engine)
+    whole = Tally(driver)
     portions = (tuple(seeds[begin : begin + PORTION]) for begin in range(0, len(seeds), PORTION))
-    orders = (Order(of.name, each, faults or Faults(), limits or Limits(), on_engine) for each in portions)
+    orders = (Order(of.name, each, faults or Faults(), limits or Limits(), driver) for each in portions)
     for tally in _tallies(of, orders, jobs, is_stopped):
         whole.add(tally)
         if tell is not None:
@@ -195,7 +195,7 @@ def work(order: Order, is_stopped: Callable[[], bool] | None = None) -> Tally:
 
 
 def _worked(of: Target, order: Order, is_stopped: Callable[[], bool] | None) -> Tally:
-    tally, system = Tally(order.on_engine), of.system
+    tally, system = Tally(order.driver), of.system
     for seed in order.seeds:
         began = perf_counter()
         made = unless_stopped(is_stopped, partial(run, of, order, seed))
@@ -214,14 +214,5 @@ def run(of: Target, order: Order, seed: int) -> Run:
         faults=order.faults,
         environment=of.environment,
         limits=order.limits,
-        runner=runner_of(on_engine=order.on_engine),
+        runner=order.driver.runner(),
     )
-
-
-def runner_of(*, on_engine: bool) -> RunnerType | None:
-    """Return the runner that a simulation takes: the real engine, or None for the simulation's own."""
-    if not on_engine:
-        return None
-    from lifefold.interpreters.simulate.engine_runner import EngineRunner  # noqa: PLC0415 - takes a while
-
-    return EngineRunner

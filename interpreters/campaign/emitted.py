@@ -22,10 +22,10 @@ def emitted(findings: Sequence[SeedFinding]) -> str:
         name = title(each.target.name, each.found.prop, tests)
         tests[name] = "\n".join(_test(name, each))
     first = f'{head("simulate")}: runs in which a property is broken. Fails until they are fixed."""'
-    engine = "from lifefold.interpreters.simulate.engine_runner import EngineRunner"
+    runners = sorted({each.driver.imported() for each in findings} - {""})
     imports = (
         "from lifefold.interpreters.simulate import Limits, simulate",
-        *((engine,) if any(each.on_engine for each in findings) else ()),
+        *runners,
         "from lifefold.interpreters.simulate.story import told",
         "from lifefold.interpreters.targets.simulation_targets import named",
     )
@@ -34,6 +34,7 @@ def emitted(findings: Sequence[SeedFinding]) -> str:
 
 def _test(name: str, finding: SeedFinding) -> Iterator[str]:
     found, limits = finding.found, finding.limits
+    runner = finding.driver.imported().rpartition(" ")[2]
     yield f"def {name}() -> None:"
     yield f"    {docstring(f'{found.owner}: {found.prop}.')}"
     yield f"    target = named({finding.target.name!r})"
@@ -47,6 +48,6 @@ def _test(name: str, finding: SeedFinding) -> Iterator[str]:
     yield f"    limits = Limits(until_ms={limits.until_ms}, healing_ms={limits.healing_ms}, inputs={limits.inputs})"
     yield (
         "    run = simulate(target.subject, opening=target.opening, environment=target.environment,"
-        f" limits=limits, but=but{', runner=EngineRunner' if finding.on_engine else ''})"
+        f" limits=limits, but=but{f', runner={runner}' if runner else ''})"
     )
     yield "    assert run.found is None, told(target.system, run)"

@@ -8,7 +8,8 @@ import msgspec
 
 from lifefold.core.kernel import START_MS, System
 from lifefold.core.kernel.shown import counted, shown
-from lifefold.interpreters.campaign.campaign import Tally, runner_of
+from lifefold.interpreters.campaign.campaign import Tally
+from lifefold.interpreters.campaign.driver import Driver, driver_of
 from lifefold.interpreters.campaign.shrink import shrunk
 from lifefold.interpreters.campaign.stopping import unless_stopped
 from lifefold.interpreters.report.finding import Finding
@@ -40,8 +41,8 @@ class SeedFinding(Finding, frozen=True):
     seed: int
     run: Run
     limits: Limits
-    on_engine: bool = False
-    """Whether the real engine was simulated."""
+    driver: Driver = Driver.OWN
+    """What was simulated."""
 
     def __post_init__(self) -> None:
         """Check the run."""
@@ -99,13 +100,13 @@ class Unshrunk(Finding, frozen=True):
 
 
 def small(  # noqa: PLR0913 - a run, and what it was made with
-    target: Target, seed: int, run: Run, faults: Faults, limits: Limits, *, on_engine: bool = False
+    target: Target, seed: int, run: Run, faults: Faults, limits: Limits, *, driver: Driver = Driver.OWN
 ) -> SeedFinding:
     """Return the smallest run that breaks the same property, in the smallest system that has one.
 
     Smaller systems are tried with the same deviations, and then with seeds.
     """
-    runner = runner_of(on_engine=on_engine)
+    runner = driver.runner()
     for place in target.smaller:
         there = named(place) if isinstance(place, str) else place
         for each, tried in _tried(there, run, faults, limits, runner):
@@ -126,7 +127,7 @@ def _least(target: Target, seed: int, run: Run, limits: Limits, runner: RunnerTy
     few = shrunk(run.deviations, lambda deviations: _is_same(_again(target, deviations, limits, runner), run))
     least = _again(target, few, limits, runner)
     limits = _earlier(target, least, limits, runner)
-    return SeedFinding(target, seed, _again(target, few, limits, runner), limits, on_engine=runner is not None)
+    return SeedFinding(target, seed, _again(target, few, limits, runner), limits, driver=driver_of(runner))
 
 
 def _earlier(target: Target, run: Run, limits: Limits, runner: RunnerType | None) -> Limits:
@@ -190,5 +191,5 @@ def first_of_each(
 
 
 def _made_small(target: Target, seed: int, tally: Tally, faults: Faults, limits: Limits) -> SeedFinding:
-    run = _drawn(target, seed, faults, limits, runner_of(on_engine=tally.on_engine))
-    return small(target, seed, run, faults, limits, on_engine=tally.on_engine)
+    run = _drawn(target, seed, faults, limits, tally.driver.runner())
+    return small(target, seed, run, faults, limits, driver=tally.driver)

@@ -9,11 +9,12 @@ import msgspec
 
 from lifefold.core.kernel import Does
 from lifefold.interpreters.campaign.campaign import Tally, campaign
+from lifefold.interpreters.campaign.driver import Driver
 from lifefold.interpreters.campaign.findings import SeedFinding, Unshrunk, first_of_each, identity
 from lifefold.interpreters.report.finding import Finding
 from lifefold.interpreters.report.report import ReportBase
 from lifefold.interpreters.search.used_parts import machines_of
-from lifefold.interpreters.simulate.faults import DEADLY, DEADLY_TO_ENGINE, NAMES, OF_ENGINE, Faults
+from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.simulation import Limits
 from lifefold.interpreters.targets.simulation_targets import named
 from lifefold.interpreters.targets.target import Target
@@ -87,7 +88,7 @@ def trial(  # noqa: PLR0913 - what may be chosen, each with its name
     tell: Callable[[Tally], None] | None = None,
     stop_at: int | None = None,
     is_stopped: Callable[[], bool] | None = None,
-    on_engine: bool = False,
+    driver: Driver = Driver.OWN,
 ) -> Report:
     """Try a target with these seeds as ``campaign`` does, and shrink the findings. Raises as it does."""
     of = named(target) if isinstance(target, str) else target
@@ -101,7 +102,7 @@ def trial(  # noqa: PLR0913 - what may be chosen, each with its name
         tell=tell,
         stop_at=stop_at,
         is_stopped=is_stopped,
-        on_engine=on_engine,
+        driver=driver,
     )
     return Report(of, tally, tuple(first_of_each(of, tally, faults, limits, is_stopped)))
 
@@ -123,7 +124,7 @@ def speed(tally: Tally) -> str:
 def conclusion(tally: Tally) -> str:
     """Return the conclusion in a few words."""
     if not tally.found:
-        return f"no property is broken in {_seeds(tally)}{' on the real engine' if tally.on_engine else ''}"
+        return f"no property is broken in {_seeds(tally)}{tally.driver.where}"
     broken = len({(found.owner, found.prop) for _, found in tally.found})
     properties = "one property is" if broken == 1 else f"{broken} properties are"
     return f"{properties} broken, in {len(tally.found):,} of {_seeds(tally)}"
@@ -169,7 +170,7 @@ def shares(times: Mapping[str, int]) -> str:
 def crash_points(tally: Tally) -> dict[str, int]:
     """Return for each fault that ends a runner the number of different points at which it happened."""
     counts = Counter(str(name[0]) for name in tally.points)
-    return {fault: counts[fault] for fault in (DEADLY_TO_ENGINE if tally.on_engine else DEADLY)}
+    return {fault: counts[fault] for fault in tally.driver.deadly}
 
 
 def _crash_points(tally: Tally) -> str:
@@ -220,7 +221,7 @@ def working_ms(target: Target, tally: Tally) -> dict[str, int]:
 def used(target: Target, tally: Tally) -> Iterator[tuple[str, int, int]]:
     """Yield the used and the total number of states, rows, results of guards, rules and faults."""
     yield from ((name, count, of) for name, (count, of) in tally.used.counts(target.system).items())
-    yield "faults", sum(count > 0 for count in tally.struck.values()), len(OF_ENGINE if tally.on_engine else NAMES)
+    yield "faults", sum(count > 0 for count in tally.struck.values()), len(tally.driver.faults)
     points = crash_points(tally)
     yield "crash points", sum(count > 0 for count in points.values()), len(points)
 

@@ -103,7 +103,8 @@ def _bytes_of(path: str | None) -> bytes | None:
 
 def pools_of(placed: list[str], fleet: Fleet) -> Mapping[str, str]:
     """Return the pools of all agents and services; ``placed`` are options, AGENT=POOL. Raises ``BadInput``."""
-    pools = {each.name: fleet.cluster.pool_of(each.name) for each in (*fleet.agents, *fleet.services)}
+    names = [*(each.name for each in fleet.agents), *(each.name for each in fleet.services)]
+    pools = {name: fleet.cluster.pool_of(name) for name in names}
     for each in placed:
         agent, _, pool = each.partition("=")
         if not pool or fleet.named(agent) is None:

@@ -46,6 +46,9 @@ def add_simulate(commands: Commands) -> None:
     simulate.add_argument(
         "--engine", action="store_true", help="simulate the real engine, with crashes between any two of its awaits"
     )
+    simulate.add_argument(
+        "--cluster", action="store_true", help="simulate a brain and three hosts, which die, freeze and are cut off"
+    )
     simulate.add_argument("--emit-test", metavar="FILE", help="write the failures as a test file for pytest")
     simulate.add_argument("--itf", metavar="FILE", help=_ITF)
     simulate.add_argument(

@@ -94,7 +94,7 @@ def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
     fleet = replace(fleet, questions=with_answers(root, fleet.questions), prices=read_prices(root))
     fleet = replace(fleet, notify=(*read_notifiers(root, source.parent), *fleet.notify))
     agents, services = read_agents(root, source.parent, fleet)
-    names = [each.name for each in (*agents, *services)]
+    names = [*(each.name for each in agents), *(each.name for each in services)]
     fleet = replace(fleet, cluster=read_cluster(root, source.parent, names))
     used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
     share = with_time(fleet.budget, [agent.limits for agent in agents]).share

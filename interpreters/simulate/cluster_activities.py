@@ -1,89 +1,30 @@
 """The activities of a simulated cluster: each is attended by one host, and by another one when that is lost.
 
 The server side does what ``interpreters.temporal`` does: a child for each request, a heartbeat time-out, reports that
-name their child. The host side does what its ``Attendance`` and the shim do: a heartbeat is acknowledged before anything
-begins, and a process with a fence is over soon after it. Heartbeats are drawn when they matter, which is when a host is
-interrupted: the last one that has arrived, and the last one whose acknowledgement has come back.
+name their child. The host side does what its ``Attendance`` does: a heartbeat is acknowledged before anything begins.
+Heartbeats are drawn when they matter, which is when a host is interrupted: the last one that has arrived, and the last
+one whose acknowledgement has come back.
 
 Guarantees are checked whenever they could be broken.
 """
 
 from collections import deque
-from collections.abc import Callable
-from enum import StrEnum
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
-from lifefold.core.cluster.fencing import Fence, Fencing
-from lifefold.core.kernel import ActivityEnded, Aggregate, Envelope, Event, Phase, RequestedEffect, System, World
-from lifefold.interpreters.simulate.activities import Activities
-from lifefold.interpreters.simulate.cluster_hosts import Child, Condition, Host, HostedProcess, Weather
-from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Said
-from lifefold.interpreters.simulate.inputs import Given, Taker
-from lifefold.interpreters.simulate.property_monitor import Violation
-from lifefold.interpreters.simulate.scheduler import Agenda, Part, Process, turn
-
-DETECTION_MS: Final = 30_000
-"""The time without a heartbeat after which a host is lost: the one of a real cluster."""
-
-TRAVEL_MS: Final = (1, 2_000)
-"""The time of a message between a host and the server."""
+from lifefold.core.cluster.fencing import Fence
+from lifefold.core.kernel import ActivityEnded, Aggregate, Envelope, Phase, RequestedEffect
+from lifefold.interpreters.simulate.cluster_hosts import Child, Condition, Host, HostedProcess
+from lifefold.interpreters.simulate.cluster_processes import ClusterGuarantee, HostedProcesses, host_of
+from lifefold.interpreters.simulate.inputs import Given
+from lifefold.interpreters.simulate.scheduler import Part, Process
 
 LAUNCH_MS: Final = (10, 2_000)
 """The time from an acknowledged heartbeat to the start of a process."""
 
-HOSTS: Final = 3
 
-
-class ClusterGuarantee(StrEnum):
-    """What a cluster guarantees besides the properties of a system."""
-
-    ALONE = "no two processes of one activity run at a time"
-    FENCED = "nothing begins past its fence"
-    REMAINS = "nothing remains of an activity whose end is confirmed"
-    REFUSED = "no report of a lost host is taken"
-    TAKEN_UP = "every activity in the log is attended by a host at work, soon after all is healed"
-    TIMED = "every timer in the log is set, and none fires early"
-    OVER = "no process is left that no host attends"
-
-
-class Recovering(Taker, Protocol):
-    """The brain, as its hosts see it."""
-
-    @property
-    def world(self) -> World:
-        """The world that the log folds to."""
-        ...
-
-    def recover(self, name: str) -> None:
-        """Let an aggregate ask again for what it runs, because its host is lost."""
-
-
-class HostedActivities(Activities):
+class HostedActivities(HostedProcesses):
     """The activities of a system, on hosts."""
-
-    rule: Fencing = Fencing(DETECTION_MS)
-
-    def __init__(self, runner: Recovering, system: System, agenda: Agenda, chance: Chance) -> None:
-        """Take the brain, the system and the agenda."""
-        super().__init__(runner, system, agenda, chance)
-        self.refused = 0
-        """The number of reports that were refused because their host is lost."""
-        self.losses = 0
-        """The number of times that the server took a host of an activity for lost."""
-        self._brain: Final = runner
-        self._children: Final[dict[Part, Child]] = {}
-        self._host_by_name: Final[dict[str, Host]] = {}
-        """The host of each aggregate."""
-        self._unplaced: Final[list[Child]] = []
-        self._courses: Final[dict[Part, list[Said]]] = {}
-        self._fenced: Final[set[Part]] = set()
-        self._hosted: Final[dict[tuple[str, str, str], list[HostedProcess]]] = {}
-        """The processes with a fence, by what no two of them may run for at a time."""
-        self._told_all: Final[list[Part]] = []
-        self._pending: Final[dict[str, deque[RequestedEffect]]] = {}
-        self._numbers = 0
-        self.weather: Final = Weather(HOSTS, agenda, chance, self._interrupted, self._returned)
 
     # What the brain asks for.
 
@@ -153,7 +94,7 @@ class HostedActivities(Activities):
 
     def _arrive_at_host(self, child: Child) -> None:
         """Give a child to its host. A host that is away may have it, too, by a poll of before."""
-        host = _host_of(child)
+        host = host_of(child)
         self.weather.may_interrupt(host, "offered", child.number)
         child.heard_ms = child.sent_ms = self._now_ms
         if host.has_daemon:
@@ -197,30 +138,26 @@ class HostedActivities(Activities):
         if child.host is not None and child in child.host.attends:
             child.host.attends.remove(child)
 
-    def _is_refused(self, child: Child) -> bool:
-        """Tell whether the server refuses what a host says for a child."""
-        return child.is_over
-
     # A host attends to a child.
 
     def _ask(self, child: Child) -> None:
         """Send the first heartbeat: nothing begins before it is acknowledged."""
-        host = _host_of(child)
+        host = host_of(child)
         if host.is_at_work and not child.is_acknowledged:
             child.sent_ms = self._now_ms
             self._after_travel("heartbeat", child, self._arrive_at_server, child, child.sent_ms)
 
     def _arrive_at_server(self, child: Child, sent_ms: int) -> None:
-        if _host_of(child).condition is not Condition.PARTED:
+        if host_of(child).condition is not Condition.PARTED:
             child.heard_ms = self._now_ms
-            if not child.is_over and not child.is_left and _host_of(child).is_at_work:
+            if not child.is_over and not child.is_left and host_of(child).is_at_work:
                 child.deadline_ms = None
             elif not child.is_over:
                 self._expect_loss(child, child.heard_ms)
             self._after_travel("answer", child, self._answered, child, sent_ms, child.is_over)
 
     def _answered(self, child: Child, sent_ms: int, is_refused: bool) -> None:  # noqa: FBT001 - the answer
-        host = _host_of(child)
+        host = host_of(child)
         self.weather.may_interrupt(host, "answered", child.number)
         if host.is_frozen:
             host.deferred.append(partial(self._answered, child, sent_ms, is_refused))
@@ -236,13 +173,9 @@ class HostedActivities(Activities):
                 launch_ms = self._takes_ms(LAUNCH_MS, "launch", child.number)
                 self._at(child.part, launch_ms, self._launch, child)
 
-    def _fence_ms(self, sent_ms: int) -> int:
-        """Return the fence after the acknowledgement, now, of a heartbeat that was sent then."""
-        return self.rule.until_ms(sent_ms)
-
     def _launch(self, child: Child) -> None:
         """Start the process of a child, unless its fence has passed."""
-        host, part = _host_of(child), child.part
+        host, part = host_of(child), child.part
         self.weather.may_interrupt(host, "launching", child.number)
         if host.is_frozen:
             host.deferred.append(partial(self._launch, child))
@@ -276,8 +209,8 @@ class HostedActivities(Activities):
         """Attend to a child no more. Its process has its fence."""
         child.is_left = True
         self._detach(child)
-        if child in _host_of(child).attends:
-            _host_of(child).attends.remove(child)
+        if child in host_of(child).attends:
+            host_of(child).attends.remove(child)
         if not child.is_over:
             self._expect_loss(child, self._now_ms)
 
@@ -303,53 +236,6 @@ class HostedActivities(Activities):
             raise self._broken(ClusterGuarantee.REMAINS, child.part)
         ended = Envelope(ref, ActivityEnded(slot, generation), self._host_clock_ms(child), "engine")
         self._brain.give([Given(name, ended)])
-
-    # Reports.
-
-    def _speak(self, part: Part, process: Process) -> None:
-        """Let a process report its next event. A frozen one does so when it goes on."""
-        assert isinstance(process, HostedProcess)  # noqa: S101 - there are no others here
-        if not process.lives or process.spoken == len(process.said):
-            return
-        if process.host.is_frozen:
-            process.host.deferred.append(partial(self._speak, part, process))
-            return
-        place = process.spoken
-        process.spoken += 1
-        self._continue(part, process)
-        self._report_of(part, process, place)
-
-    def _report_of(self, part: Part, process: HostedProcess, place: int) -> None:
-        """Send a report to the server, if a host at work attends to the process; otherwise it waits."""
-        child = self._child_of(process)
-        if child is not None and child.is_attended:
-            self.weather.may_interrupt(process.host, "reporting", child.number, place)
-            self._after_travel("report", child, self._arrives, child, process, place)
-
-    def _child_of(self, process: HostedProcess) -> Child | None:
-        """Return the child for which a host attends to a process."""
-        return next((each for each in process.host.attends if each.process is process), None)
-
-    def _arrives(self, child: Child, process: HostedProcess, place: int) -> None:
-        """Take a report, unless the server has ended the child or its end is wanted."""
-        if self._is_refused(child):
-            self.refused += 1
-            return
-        if child.is_over:
-            raise self._broken(ClusterGuarantee.REFUSED, child.part)
-        if child.is_ending or place < process.heard or not child.is_attended:
-            return
-        name, ref, slot, generation = child.part
-        event, at_ms = process.said[place].event, self._host_clock_ms(child)
-        envelope = Envelope(ref, event, at_ms, slot, slot=slot, generation=generation)
-        self._brain.give([Given(name, envelope, process, place)])
-        if self._chance.strikes("late report", *child.part, place, child.number):
-            after_ms = self._takes_ms(LATE_MS, "late report", *child.part, place, child.number)
-            self._at(child.part, after_ms, self._repeat_for, child, envelope)
-
-    def _repeat_for(self, child: Child, envelope: Envelope) -> None:
-        if not child.is_over:
-            self._brain.give([Given(child.part[0], envelope)])
 
     # A host is interrupted, and goes on.
 
@@ -387,40 +273,6 @@ class HostedActivities(Activities):
         heard_ms = now_ms - self._chance.choices.any_way(("heartbeat arrived", child.number, number), age_ms + 1)
         return now_ms - age_ms, max(heard_ms, child.heard_ms)
 
-    def _fence_off(self, process: HostedProcess, until_ms: int) -> None:
-        """Let a process run until its fence, unless its host hears of the server before."""
-        if process.fence is not None:
-            process.fence = process.fence.moved(until_ms)
-            self._at(process.part, process.fence.until_ms - self._now_ms, self._look_at_fence, process)
-
-    def _look_at_fence(self, process: HostedProcess) -> None:
-        """Do what the shim does: end a process past its fence, and kill it when the time for that is over."""
-        if process.fence is None or process.host.is_frozen or not process.lives:
-            return
-        attending = self._child_of(process)
-        if attending is not None and attending.is_attended and attending.deadline_ms is None:
-            return  # heartbeats move it on
-        process.fence = process.fence.seen_at(self._now_ms)
-        if process.fence.has_passed:
-            kill_ms = self._killed_ms(process.fence)
-            end_ms = self._takes_ms((0, self.rule.grace_ms), "ends past its fence", *process.part, process.fence.until_ms)
-            at_ms = min(max(process.fence.until_ms + end_ms, self._now_ms), max(kill_ms, self._now_ms))
-            self._at(process.part, at_ms - self._now_ms, self._kill, process)
-
-    def _killed_ms(self, fence: Fence) -> int:
-        """Return when a process past its fence is killed: by the clock, not by the time that the shim had."""
-        return fence.until_ms + self.rule.grace_ms
-
-    def _kill(self, process: HostedProcess) -> None:
-        """End a process. Its host reports that, if it still attends to it."""
-        if process.host.is_frozen:
-            process.host.deferred.insert(0, partial(self._kill, process))
-        elif process.lives:
-            others = [each for kind in process.ends for each in self._examples(process.part, kind)]
-            which = self._chance.choices.any_way(("killed with", *process.part, self._now_ms), len(others))
-            process.said[process.spoken :] = [Said(0, others[-1 - which])]
-            self._speak(process.part, process)
-
     def _returned(self, host: Host, before: Condition) -> None:
         """Let a host go on. Fences come first: the clock has passed, and the shims look at it."""
         if before is Condition.FROZEN:
@@ -436,17 +288,6 @@ class HostedActivities(Activities):
         waiting, self._unplaced[:] = list(self._unplaced), []
         for child in waiting:
             self._place(child)
-
-    def _thaw(self, process: HostedProcess) -> None:
-        assert process.fence is not None  # noqa: S101 - as its caller has checked
-        passed = process.fence.seen_at(self._now_ms)
-        if passed.has_passed and self._now_ms >= self._killed_ms(passed):
-            process.fence = passed
-            self._kill(process)
-        else:
-            self._look_at_fence(process)
-        if process.runs:
-            self._must_be_alone(process)
 
     def _go_on(self, child: Child) -> None:
         """Ask the server about a child. It is left if the server has ended it."""
@@ -472,7 +313,7 @@ class HostedActivities(Activities):
             if process.fence is not None:
                 process.fence = process.fence.seen_at(self._now_ms).moved(child.until_ms)
             for place in range(process.heard, process.spoken):
-                self._report_of(child.part, process, place)
+                self._report_of(process, place)
             self._perform(child.part[0])
 
     _asks_first: bool = True
@@ -511,13 +352,6 @@ class HostedActivities(Activities):
 
     # Guarantees.
 
-    def _must_be_alone(self, process: HostedProcess) -> None:
-        """Raise ``Violation`` if another process of the same agent or service runs."""
-        same = self._hosted[process.part[:3]]
-        same[:] = [each for each in same if each.lives]
-        if any(each.runs for each in same if each is not process):
-            raise self._broken(ClusterGuarantee.ALONE, process.part)
-
     def must_rest(self) -> None:
         """Check that nothing is left without a host, long after all was healed. Raises ``Violation``."""
         late_ms = self._now_ms - 2 * self.rule.detection_ms
@@ -532,36 +366,3 @@ class HostedActivities(Activities):
         for process in (each for same in self._hosted.values() for each in same):
             if process.lives and process not in attended:
                 raise self._broken(ClusterGuarantee.OVER, process.part)
-
-    def _broken(self, guarantee: ClusterGuarantee, part: Part) -> Violation:
-        name, ref, slot, _ = part
-        return Violation(self._system.name, guarantee, f"{name}, {ref}: {slot}")
-
-    # Small parts.
-
-    @property
-    def _now_ms(self) -> int:
-        return self._agenda.now_ms
-
-    def _host_clock_ms(self, child: Child) -> int:
-        return self._now_ms + _host_of(child).skew_ms
-
-    def _processes_of(self, host: Host) -> list[HostedProcess]:
-        fenced = [each for same in self._hosted.values() for each in same if each.host is host]
-        attended = [each.process for each in host.attends if each.process is not None and each.process.fence is None]
-        return [*fenced, *attended]
-
-    def _examples(self, part: Part, kind: type[Event]) -> list[Event]:
-        entity = self._brain.aggregates[part[0]].entities[part[1]]
-        return list(kind.examples_for(entity.record))
-
-    def _after_travel(self, what: str, child: Child, then: Callable[..., None], *given: object) -> None:
-        """Do something when a message has travelled."""
-        self._numbers += 1
-        travel_ms = self._chance.takes_ms(TRAVEL_MS, f"travel of {what}", child.number, self._numbers)
-        self._at(child.part, travel_ms, then, *given)
-
-
-def _host_of(child: Child) -> Host:
-    assert child.host is not None  # noqa: S101 - it was placed
-    return child.host

@@ -3,12 +3,14 @@
 A host is interrupted in one of four ways: its machine dies, its daemon dies, it freezes, or its messages do not pass.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
 from lifefold.core.cluster.fencing import Fence
 from lifefold.core.kernel import Event
+from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.environment import Chance, Said
 from lifefold.interpreters.simulate.scheduler import WAITED, Agenda, Part, Process
 
@@ -136,12 +138,14 @@ class Weather:
         returned: Callable[[Host, Condition], None],
     ) -> None:
         """Take the number of hosts, and what is called after each change of a host."""
-        self.hosts: Final = [Host(name, self._skew_ms(name, chance)) for name in (f"host-{n + 1}" for n in range(count))]
+        names = [f"host-{number}" for number in range(1, count + 1)]
+        self.hosts: Final = [Host(name, self._skew_ms(name, chance)) for name in names]
         self._agenda: Final = agenda
         self._chance: Final = chance
         self._interrupted: Final = interrupted
         self._returned: Final = returned
         self._count = 0
+        self._named: Final[Counter[Name]] = Counter()
         for host in self.hosts:
             self._wait(host, 0)
 
@@ -163,10 +167,16 @@ class Weather:
 
     def may_interrupt(self, host: Host, *step: str | int) -> None:
         """Perhaps interrupt a host that is at work, at this step."""
+        nth = self.nth(host.name, *step)
         for condition in Condition:
             is_struck = condition is not Condition.AT_WORK and host.is_at_work
-            if is_struck and self._chance.strikes(condition.value, host.name, *step):
+            if is_struck and self._chance.strikes(condition.value, host.name, *step, nth):
                 self._interrupt(host, condition)
+
+    def nth(self, *name: str | int) -> int:
+        """Return how often this was called with a name before: so choices of one name can be told apart."""
+        self._named[name] += 1
+        return self._named[name] - 1
 
     def _interrupt(self, host: Host, condition: Condition) -> None:
         self._count += 1

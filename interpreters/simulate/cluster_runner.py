@@ -12,7 +12,8 @@ from typing import ClassVar, Final
 
 from lifefold.core.kernel import Envelope, Reaction, RunnerRecovered, System, TimerFired, replace
 from lifefold.core.kernel.snapshot import must_recover
-from lifefold.interpreters.simulate.cluster_activities import ClusterGuarantee, HostedActivities
+from lifefold.interpreters.simulate.cluster_activities import HostedActivities
+from lifefold.interpreters.simulate.cluster_processes import ClusterGuarantee
 from lifefold.interpreters.simulate.environment import Chance
 from lifefold.interpreters.simulate.faults import OF_CLUSTER, Fault
 from lifefold.interpreters.simulate.inputs import Decided, Given, Opening, Watcher
@@ -29,7 +30,7 @@ class ServerTimers(Timers):
         """Do nothing: the server's clock does not jump."""
 
     def _elapse(self, life: int, part: Part, deadline_ms: int) -> None:
-        if self.is_set(part, deadline_ms):
+        if life == self._runner.life and self.is_set(part, deadline_ms):
             self.cancel(part)
             name, ref, slot, generation = part
             fired = Envelope(ref, TimerFired(slot, generation), self._runner.clock_ms, "timer")

@@ -8,6 +8,7 @@ from benchmarks import cluster
 from benchmarks.cluster import BOTH, POSTGRES, SQLITE, TEMPORAL, Sizes
 from benchmarks.on_temporal import tool_calls
 from benchmarks.report import plain
+from lifefold.core.kernel import Step
 from lifefold.core.lifecycles import turn
 
 SMALL = Sizes(rounds=1, sessions=1, together=2, burst=120, idle=20, alive=3, failovers=1, detection_s=2)
@@ -38,5 +39,7 @@ def test_a_burst_is_one_legal_turn() -> None:
     """Each of its reports is accepted, so a log with all of them has nothing refused."""
     record = turn.Turn(agent="a")
     for event in tool_calls(9):
-        record = turn.machine.step(record, event).record
+        step = turn.machine.step(record, event)
+        assert isinstance(step, Step)
+        record = step.record
     assert record.tool_calls == 3

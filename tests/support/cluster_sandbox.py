@@ -92,6 +92,7 @@ class ClusterSandbox:
         (folder / "agent.sh").write_text(AGENT)
         lines = ["[fleet]", 'name = "clustered"', 'env_pass = ["TRACE"]', "[fleet.env]", f'STEPS = "{steps}"']
         lines += ["[fleet.retry]", f'backoff_base = "{REST_MS}ms"', f'backoff_cap = "{REST_MS}ms"']
+        lines += ["[cluster]", f'detection = "{detection_s}s"']
         for number in range(agents):
             lines += ["[[agents]]", f'name = "a{number}"', f'command = ["sh", "{folder}/agent.sh"]']
             lines += ['backoff_base = "100ms"', 'backoff_cap = "100ms"']
@@ -134,6 +135,10 @@ class ClusterSandbox:
     def begin_local(self) -> subprocess.Popen[bytes]:
         """Start a runner without a cluster."""
         return self.begin("local", "run", "--no-live")
+
+    def begin_run(self) -> subprocess.Popen[bytes]:
+        """Start ``lifefold run`` on the server: a brain with the output of a local run."""
+        return self.begin("run", "run", "--no-live", "--engine", f"temporal://{self.server.address}")
 
     def begin_brain(
         self, *, server: str = "", db: str = "", around: Mapping[str, str] | None = None

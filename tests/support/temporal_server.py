@@ -69,15 +69,16 @@ class TemporalServer:
             self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
 
     async def client(self) -> Client:
-        """Return a connection, once the server answers."""
+        """Return a connection, once the server answers. One that could not begin is started again."""
         until_s = time.monotonic() + START_S
         while True:
             try:
                 return await connect(self.address)
             except RuntimeError:
-                assert self._process is not None
-                if time.monotonic() > until_s or self._process.poll() is not None:
+                if time.monotonic() > until_s:
                     raise
+            if self._process is None or self._process.poll() is not None:
+                self.start()
             await anyio.sleep(PAUSE_S)
 
     def kill(self) -> None:

@@ -177,7 +177,7 @@ class ClusterCampaign:
         db = "" if postgres is None else postgres.new_log()
         counted: dict[str, int] = {}
         with ExitStack() as stack:
-            async with cluster(folder, steps=40, detection_s=DETECTION_S, db=db, hopeless=1) as sandbox:
+            async with cluster(folder, steps=80, detection_s=DETECTION_S, db=db, hopeless=1) as sandbox:
                 trial = Trial(sandbox, Random(number), stack, postgres)
                 try:
                     wrong = await trial.run(faults)

@@ -18,6 +18,7 @@ from lifefold.interpreters.report.emitted_file import is_written_by
 
 if TYPE_CHECKING:
     from lifefold.interpreters.campaign import Tally
+    from lifefold.interpreters.campaign.driver import Driver
     from lifefold.interpreters.campaign.report import Report
     from lifefold.interpreters.report.finding import Finding
     from lifefold.interpreters.report.itf import Json
@@ -75,8 +76,19 @@ def _tried(
         tell=tell,
         stop_at=FOUND_AT_MOST,
         is_stopped=is_stopped,
-        on_engine=arguments.engine,
+        driver=_driver(arguments),
     )
+
+
+def _driver(arguments: Namespace) -> "Driver":
+    """Return what the options simulate. Raises ``BadInput``."""
+    from lifefold.interpreters.campaign.driver import Driver  # noqa: PLC0415 - takes a while
+
+    if arguments.engine and arguments.cluster:
+        raise BadInput("--engine and --cluster: accepted is one of them")
+    if arguments.engine:
+        return Driver.ENGINE
+    return Driver.CLUSTER if arguments.cluster else Driver.OWN
 
 
 def _runs(report: "Report") -> "Iterator[Json]":
@@ -98,8 +110,9 @@ def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
         raise BadInput(
             "--soak goes on until it is stopped, and writes its tests itself: leave out --seeds, --emit-test, --itf"
         )
-    if arguments.engine:
-        raise BadInput("--soak and --engine: accepted is one of them; with --engine, give --seeds")
+    if arguments.engine or arguments.cluster:
+        given = "--engine" if arguments.engine else "--cluster"
+        raise BadInput(f"--soak and {given}: accepted is one of them; with {given}, give --seeds")
     try:
         folder = Folder(Path(arguments.soak), arguments.target)
     except (FileExistsError, NotADirectoryError) as error:
@@ -130,7 +143,7 @@ def _named(name: str) -> "Target":
 def _faults(arguments: Namespace) -> "Faults":
     """Return the faults of the options: ``name=rate``, or ``none``."""
     from lifefold.interpreters.simulate import NONE, Faults  # noqa: PLC0415 - takes a while
-    from lifefold.interpreters.simulate.faults import ONLY_OF_ENGINE  # noqa: PLC0415 - as above
+    from lifefold.interpreters.simulate.faults import ONLY_OF_CLUSTER, ONLY_OF_ENGINE  # noqa: PLC0415 - as above
 
     given: list[str] = arguments.fault or []
     rates: dict[str, float] = dict(NONE.rates) if "none" in given else {}
@@ -145,6 +158,9 @@ def _faults(arguments: Namespace) -> "Faults":
     of_engine = sorted(rates.keys() & ONLY_OF_ENGINE) if "none" not in given and not arguments.engine else []
     if of_engine:
         raise BadInput(f"--fault {of_engine[0]}: it happens to the real engine only; add --engine")
+    of_cluster = sorted(rates.keys() & ONLY_OF_CLUSTER) if "none" not in given and not arguments.cluster else []
+    if of_cluster:
+        raise BadInput(f"--fault {of_cluster[0]}: it happens to a cluster only; add --cluster")
     try:
         return Faults(rates, swarm=not (arguments.all_faults or "none" in given))
     except ValueError as error:

@@ -24,6 +24,10 @@ class Fence:
             self.until_boot_ms = max(self.until_boot_ms or 0, until_boot_ms)
             self.grace_ms = grace_ms
 
+    def grace_left_ms(self, now_boot_ms: int) -> int:
+        """Return how long a session past its fence may still live: nothing if its machine was frozen meanwhile."""
+        return 0 if self.until_boot_ms is None else max(0, self.until_boot_ms + self.grace_ms - now_boot_ms)
+
     def passes(self, now_boot_ms: int) -> bool:
         """Tell, once, that the fence has passed."""
         if not self.is_ahead or self.until_boot_ms is None or now_boot_ms < self.until_boot_ms:

@@ -127,9 +127,9 @@ class Supervisor:
         return max(0, min(waits_ms)) if waits_ms else None
 
     def _look_at_clocks(self) -> None:
-        if self._fence.passes(proc.boot_ms()):
+        if self._fence.passes(now_boot_ms := proc.boot_ms()):
             # Another host may have the session soon: this deadline also cuts a grace short that has begun.
-            self._end("lease-expired", self._fence.grace_ms)
+            self._end("lease-expired", self._fence.grace_left_ms(now_boot_ms))
         if self._killing():
             self._family.kill_rest()
         elif self._timeout_at_ms is not None and proc.monotonic_ms() >= self._timeout_at_ms:

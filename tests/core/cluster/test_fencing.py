@@ -12,7 +12,7 @@ DETECTIONS_MS = st.integers(min_value=1_000, max_value=3_600_000)
 def test_a_session_is_killed_before_its_host_counts_as_lost(detection_ms: int, sent_ms: int, travel_ms: int) -> None:
     """The fence counts from the sending, and the detection from the later arrival."""
     rule = Fencing(detection_ms)
-    killed_ms = rule.until_ms(sent_ms) + rule.grace_ms
+    killed_ms = rule.killed_ms(rule.until_ms(sent_ms))
     arrived_ms = sent_ms + travel_ms
     assert not rule.is_lost(killed_ms - arrived_ms)
     assert rule.is_lost(detection_ms)

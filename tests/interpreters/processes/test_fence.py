@@ -24,6 +24,14 @@ def test_the_shim_keeps_the_rule_of_the_core(first_ms: int, events: list[tuple[b
         assert fence.until_boot_ms == rule.until_ms
 
 
+@given(TIMES_MS, TIMES_MS, TIMES_MS)
+def test_a_session_is_killed_by_the_clock_also_after_a_freeze(until_ms: int, grace_ms: int, late_ms: int) -> None:
+    """A machine that goes on late has no grace left: another host may have the session."""
+    fence = Fence(until_ms, grace_ms)
+    assert fence.passes(until_ms + late_ms)
+    assert fence.grace_left_ms(until_ms + late_ms) == max(0, grace_ms - late_ms)
+
+
 def test_a_session_without_a_fence_gets_one_later() -> None:
     """A host may fence a session that it has adopted."""
     fence = Fence(None, 0)
@@ -33,3 +41,4 @@ def test_a_session_without_a_fence_gets_one_later() -> None:
     assert fence.is_ahead
     assert fence.passes(5)
     assert not fence.passes(6)
+    assert Fence(None, 1).grace_left_ms(0) == 0
