@@ -18,6 +18,7 @@ from kills import KillCampaign
 from power import PowerCampaign
 from results_page import NAMES, PAGE, with_results
 from reuse import ReuseCampaign
+from soak import SoakCampaign
 from trials import FOLDER, Campaign, Result, go_on, kept
 
 CAMPAIGNS: Final[Mapping[str, tuple[Callable[[], Campaign], int]]] = {
@@ -27,6 +28,7 @@ CAMPAIGNS: Final[Mapping[str, tuple[Callable[[], Campaign], int]]] = {
     "signals": (ReuseCampaign, 20),
     "fuzz": (FuzzCampaign, 100_000),
     "guided": (GuidedCampaign, 20),
+    "soak": (SoakCampaign, 1_000),
 }
 """By name: the campaign, and its number of trials."""
 

@@ -11,7 +11,7 @@ PAGE: Final = Path(__file__).parents[2] / "docs" / "reliability.md"
 BEGIN: Final = "<!-- results: written by `make torture` -->\n"
 END: Final = "<!-- end of results -->\n"
 
-NAMES: Final = ("power", "disk", "kills", "signals", "fuzz", "guided")
+NAMES: Final = ("power", "disk", "kills", "signals", "fuzz", "guided", "soak")
 
 LISTED: Final = frozenset({"disk", "kills"})
 """The campaigns whose points are in the second table."""
