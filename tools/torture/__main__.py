@@ -19,6 +19,7 @@ from kills import KillCampaign
 from power import PowerCampaign
 from results_page import PAGES, with_results
 from reuse import ReuseCampaign
+from soak import SoakCampaign
 from trials import FOLDER, Campaign, Result, go_on, kept
 
 CAMPAIGNS: Final[Mapping[str, tuple[Callable[[], Campaign], int]]] = {
@@ -29,6 +30,7 @@ CAMPAIGNS: Final[Mapping[str, tuple[Callable[[], Campaign], int]]] = {
     "fuzz": (FuzzCampaign, 100_000),
     "guided": (GuidedCampaign, 20),
     "cluster": (ClusterCampaign, 120),
+    "soak": (SoakCampaign, 1_000),
 }
 """By name: the campaign, and its number of trials."""
 

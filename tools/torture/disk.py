@@ -20,6 +20,7 @@ import interposing
 from fleet_sandbox import Run, Sandbox
 from interposing import Fault, Switch
 from lifefold.interpreters.store import SqliteStore
+from recorded_runs import foreign_in
 from trials import Verdict
 
 SAID: Final[Mapping[Fault, str]] = {
@@ -118,6 +119,9 @@ class DisturbedFleet:
             yield f"orphans: {left}"
         with SqliteStore.peek(self.log) as store:
             anyio.run(store.read_on, 0)  # verifies the chain
+        foreign = foreign_in(self.log)
+        if foreign is not None:
+            yield str(foreign)
 
     def _waited(self, run: Run) -> str:
         """Return what a runner says until it waits, or ends."""

@@ -2,8 +2,8 @@
 
 A trial is one fleet of two agents and three tasks. At one point of its first run one kind of process is killed, or all
 are. Then the fleet is run until it has ended. After that every task is closed, and merged once. No two sessions have
-worked at one task at the same time. No process is left, the checkout is whole, and a bystander lives. Each signal
-of the runner and of the shims had a proof (``signals``).
+worked at one task at the same time. No process is left, the checkout is whole, and a bystander lives. Each entry of the
+log is a step of the model that is checked. Each signal of the runner and of the shims had a proof (``signals``).
 """
 
 import os
@@ -24,6 +24,7 @@ import interposing
 import tortured_runner
 from fleet_sandbox import Sandbox
 from lifefold.interpreters.store import SqliteStore
+from recorded_runs import foreign_in
 from signals import judge, read
 from trials import Verdict
 
@@ -163,6 +164,9 @@ class Trial:
             yield f"orphans: {left}"
         with SqliteStore.peek(sandbox.log) as store:
             anyio.run(store.read_on, 0)  # verifies the chain
+        foreign = foreign_in(sandbox.log)
+        if foreign is not None:
+            yield str(foreign)
 
     def printed(self) -> str:
         """Return the last lines that the runs have printed."""

@@ -12,7 +12,7 @@ BEGIN: Final = "<!-- results: written by `make torture` -->\n"
 END: Final = "<!-- end of results -->\n"
 
 PAGES: Final[Mapping[Path, tuple[str, ...]]] = {
-    DOCS / "reliability.md": ("power", "disk", "kills", "signals", "fuzz", "guided"),
+    DOCS / "reliability.md": ("power", "disk", "kills", "signals", "fuzz", "guided", "soak"),
     DOCS / "cluster.md": ("cluster",),
 }
 """The pages, with the campaigns on each."""

@@ -49,6 +49,7 @@ async def test_messages_arrive_once_and_in_order(pottery: Pottery) -> None:
     assert Counter(pottery.counted) == {0: 30, 7: 3}
 
 
+@pytest.mark.foreign_log
 async def test_a_message_that_comes_again_or_too_early_changes_nothing(pottery: Pottery) -> None:
     """Its number says so: the receiver refuses it, and takes the expected one."""
 
