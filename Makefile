@@ -51,10 +51,10 @@ test-cluster: .venv/.has-test ## run the tests with servers of PostgreSQL and Te
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
 	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)
 
-campaigns-short: .venv/.has-test ## run each eighth case of the long forms, as the continuous integration does
-	$(PYTEST) -m campaign --campaign-share 8 $(ARGS)
+campaigns-short: .venv/.has-test ## run each sixteenth case of the long forms, as the continuous integration does
+	$(PYTEST) -m campaign --campaign-share 16 $$(grep -rlE 'campaign|back_ends' tests --include='test_*.py') $(ARGS)
 
-torture: .venv/.has-test ## lose power, break disks, kill processes, reuse pids, change inputs (ARGS='power --trials 50'; all takes hours)
+torture: .venv/.has-test ## lose power, break disks, kill processes, reuse pids, change inputs, disturb a cluster (ARGS='power --trials 50'; all takes hours)
 	$(BIN)/python tools/torture $(ARGS)
 
 soak: .venv/.has-runtime ## simulate seed after seed until stopped, and keep what is found in soak/ (TARGET=fleet-20x200, ARGS='--jobs 1')
@@ -71,9 +71,9 @@ mutants: .venv/.has-test ## try every mutant of the lifecycles and of the fleet'
 xstate: ## install XState, for the test that loads the diagrams into it (needs node and npm; skipped without)
 	cd tests/interpreters/views/xstate && npm install --silent --no-package-lock --no-audit --no-fund
 
-postgres: ## install PostgreSQL's server for make test-cluster (needs apt and root; skipped without)
+postgres: ## install PostgreSQL's server and libfaketime for make test-cluster (needs apt and root; skipped without)
 	apt-get update -qq
-	apt-get install -y -qq --no-install-recommends postgresql >/dev/null
+	apt-get install -y -qq --no-install-recommends postgresql libfaketime >/dev/null
 
 spin: ## install SPIN, the checker's witness in the tests and its peer in the benchmarks (needs apt and root; skipped without)
 	apt-get update -qq

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks import (
     checking,
+    cluster,
     desk_pages,
     dispatch,
     durable_beside,
@@ -63,6 +64,7 @@ NAMES = (
     "desk",
     "runner",
     "long",
+    "cluster",
 )
 
 
@@ -71,7 +73,7 @@ def _benchmarks(folder: Path) -> dict[str, Callable[[], Report]]:
     modules = (startup, fold, macrosteps, checking, simulating, desk_pages, runner_beside)
     durable = partial(durable_beside.measure, folder)
     measures = (reduce.measure, lifecycles.measure, dispatched, durable, *(each.measure for each in modules))
-    measures += (partial(long_log.measure, folder),)
+    measures += (partial(long_log.measure, folder), partial(cluster.measure, folder))
     return dict(zip(NAMES, measures, strict=True))
 
 

@@ -191,6 +191,8 @@ _WAYS: dict[str, Callable[[Path], float]] = {
     "send": lambda path: command_s(path, "send", "agent-000", "hello"),
     "why": lambda path: command_s(path, "why", "T0000"),
     "show": lambda path: command_s(path, "show", "agent-000"),
+    "log": lambda path: command_s(path, "log"),
+    "log --at the middle": lambda path: command_s(path, "log", "--at", str(int(path.stem) // 2)),
     "serve": serve_s,
     "watch": watch_s,
 }

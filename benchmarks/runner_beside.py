@@ -67,9 +67,10 @@ def measure() -> Report:
         around = {**os.environ, "XDG_STATE_HOME": str(root / "state")}
         _run(root / "first", around)  # compiles, and fills caches
         pairs: list[tuple[Took, Took]] = []
-        pages = 0
+        pages, loads = 0, list[float]()
         for number in range(ROUNDS):
             found: dict[bool, Took] = {}
+            loads.append(os.getloadavg()[0])
             for is_beside in (True, False) if number % 2 else (False, True):
                 with ExitStack() as stack:
                     counted = stack.enter_context(_desk(around)) if is_beside else None
@@ -88,7 +89,8 @@ def measure() -> Report:
     )
     notes = (
         f"Each run has {AGENTS} agents and {TASKS} tasks. There are {ROUNDS} pairs of runs, begun with either in turn.",
-        f"The ten pages were answered {pages} times.",
+        f"The ten pages were answered {pages} times. The load of the machine before each pair, which has the run before"
+        f" in it: {spread(loads, '%.1f')}.",
     )
     table = Table("Runs", ("run", "by the clock", "processor time of runner and sessions"), rows)
     return Report("runner", (table,), targets, notes)

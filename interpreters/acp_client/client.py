@@ -45,6 +45,7 @@ class AgentListener:
         self._permissions: Final = permissions
         self._claim: Final = claim
         self._kinds: dict[str, str] = {}
+        self._held: set[str] = set()
         self._over: set[str] = set()
         self._turns = 0
         self._messages: tuple[int, ...] = ()
@@ -79,16 +80,29 @@ class AgentListener:
                 self._printer.flush()  # between the texts of an earlier conversation and the answer of this turn
 
     def _tool(self, call: ToolCallStart | ToolCallProgress) -> None:
-        """Print the beginning and the end of a tool's call, each once: agents repeat a call with more output."""
+        """Print the beginning and the end of a tool's call, each once: agents repeat a call with more output.
+
+        A model writes the input of a tool piece by piece. A call without any input yet is printed with its next report.
+        """
         name = call.tool_call_id
         if name in self._over:
             return
-        if name not in self._kinds:
+        if name not in self._kinds and _has_no_input_yet(call):
             self._kinds[name] = permission.kind_of(call)
-            self._printer.line("tool", id=name, kind=self._kinds[name], subject=permission.subject_in(call))
+            self._held.add(name)
+            return
+        if name not in self._kinds or name in self._held:
+            self._begins(call)
         if call.status in OVER:
             self._over.add(name)
             self._printer.line("tool_over", id=name, ok=call.status == "completed")
+
+    def _begins(self, call: ToolCallStart | ToolCallProgress | ToolCallUpdate) -> None:
+        """Print the beginning of a tool's call."""
+        name = call.tool_call_id
+        self._held.discard(name)
+        self._kinds[name] = permission.kind_of(call, self._kinds.get(name, ""))
+        self._printer.line("tool", id=name, kind=self._kinds[name], subject=permission.subject_in(call))
 
     async def request_permission(
         self,
@@ -101,6 +115,8 @@ class AgentListener:
         self._has_begun()
         if self.cancelling.is_set():
             return permission.cancelled()
+        if tool_call.tool_call_id in self._held:
+            self._begins(tool_call)
         self._asking += 1
         try:
             return await self._answer(tool_call, options)
@@ -147,12 +163,21 @@ class AgentListener:
             self._printer.line("taken", number=number)
 
 
+def _has_no_input_yet(call: ToolCallStart | ToolCallProgress) -> bool:
+    """Tell whether a call is announced before the model has written its input."""
+    return call.raw_input == {} and call.status in {None, "pending"} and not permission.subject_in(call)
+
+
 def tokens_of(done: PromptResponse) -> Tokens | None:
-    """Return the tokens of a turn; None if the agent does not tell them. Gemini tells them in a place of its own."""
+    """Return the tokens of a turn; None if the agent does not tell them. Gemini tells them in a place of its own.
+
+    Some agents count thoughts in the output, and others beside it. The sum of all kinds tells them apart.
+    """
     if done.usage is not None:
         read, written = done.usage.cached_read_tokens or 0, done.usage.cached_write_tokens or 0
-        output = done.usage.output_tokens + (done.usage.thought_tokens or 0)
-        return Tokens(done.usage.input_tokens, read, written, output)
+        told = Tokens(done.usage.input_tokens, read, written, done.usage.output_tokens)
+        is_beside = done.usage.total_tokens > done.usage.input_tokens + read + written + done.usage.output_tokens
+        return told.plus(Tokens(output=done.usage.thought_tokens or 0)) if is_beside else told
     counts = hostile.table(hostile.table(hostile.table(done.field_meta).get("quota")).get("token_count"))
     if not counts:
         return None

@@ -78,7 +78,12 @@ class Acp:
     resumable = True
     chooses_conversation = False
     reports = Reports.NOTHING
-    tested_versions = ("OpenCode 1.18.33", "gemini-cli 0.61.0")
+    tested_versions = (
+        "OpenCode 1.18.33",
+        "gemini-cli 0.61.0",
+        "@agentclientprotocol/claude-agent-acp 0.101.0",
+        "@agentclientprotocol/codex-acp 2.6.0",
+    )
     version_argv = ()
     login = Login(elsewhere="a place of the program's own")
     client = "lifefold.interpreters.acp_client"

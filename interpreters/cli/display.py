@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
 import anyio
@@ -16,6 +16,7 @@ from lifefold.interpreters.cli.outlet import Outlet
 from lifefold.interpreters.cli.pager import is_coloured
 from lifefold.interpreters.cli.story import moves
 from lifefold.interpreters.cli.story_lines import story_lines
+from lifefold.interpreters.cli.watched import OfRunner, Watched
 from lifefold.interpreters.cli.wording import as_typed, clock_time
 from lifefold.interpreters.explain.chronicle import Chronicle
 from lifefold.interpreters.fleet_runner import Runner
@@ -40,13 +41,22 @@ class Display(Protocol):
         ...
 
 
+class ShownFleet(Watched, Protocol):
+    """A fleet that is run and shown; a runner in this process has more to show."""
+
+    @property
+    def notices(self) -> Sequence[tuple[str, str]]:
+        """All notices in their order, as agent and message."""
+        ...
+
+
 class Lines:
     """Prints the story, each notice, and each decision the fleet waits for.
 
     With ``transitions`` it prints each transition of a session, a task or a service in place of the story.
     """
 
-    def __init__(self, runner: Runner, account: Account, *, transitions: bool = False) -> None:
+    def __init__(self, runner: Runner | ShownFleet, account: Account, *, transitions: bool = False) -> None:
         """Begin to watch the runner. The account has the attempts at each task before."""
         self._chronicle = None if transitions else Chronicle(account.attempts)
         self._width, self._has_colours = terminal_width(), is_coloured()
@@ -113,13 +123,15 @@ class Lines:
                     self._print_now(line)
 
     def _print_now(self, words: str) -> None:
-        print(f"{clock_time(self._runner.engine.clock.now_ms() / 1_000)}  ! {words}")
+        print(f"{clock_time(self._runner.now_ms() / 1_000)}  ! {words}")
 
 
-def display(runner: Runner, account: Account, out: Outlet, *, live: bool, transitions: bool = False) -> Display:
-    """Return a display of a runner, live if wanted and if the output is a terminal."""
+def display(
+    runner: Runner | ShownFleet, account: Account, out: Outlet, *, live: bool, transitions: bool = False
+) -> Display:
+    """Return a display of a runner or a brain, live if wanted and if the output is a terminal."""
     if live and out.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}:
         from lifefold.interpreters.cli.live import Live  # noqa: PLC0415 - slow to import, and only a terminal needs it
 
-        return Live(runner, account, out)
+        return Live(OfRunner(runner) if isinstance(runner, Runner) else runner, account, out)
     return Lines(runner, account, transitions=transitions)

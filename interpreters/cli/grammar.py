@@ -111,6 +111,12 @@ def _add_running(commands: Commands) -> None:
         help="serve the desk to browsers until the run ends, as lifefold serve does (default port: 8765)",
     )
     run.add_argument(
+        "--engine",
+        metavar="temporal://HOST:PORT[/NAMESPACE]",
+        help="decide on this Temporal server, while lifefold host runs the sessions; local: on this machine alone"
+        " (default: engine in [cluster] of the fleet file, otherwise local)",
+    )
+    run.add_argument(
         "--accept", action="store_true", help="accept the changes of the fleet file since the plan in force"
     )
     rest_option(run)
@@ -239,6 +245,12 @@ def _add_choosing(log: argparse.ArgumentParser) -> None:
     )
     log.add_argument(
         "--since", metavar="WHEN", help="only later transitions: 10m for ten minutes ago, or 2026-11-20T09:30"
+    )
+    log.add_argument(
+        "--last",
+        metavar="N",
+        type=natural,
+        help="only the last N lines, 0 for all; by default 1000, and all of json, table and --since",
     )
     log.add_argument(
         "--format",

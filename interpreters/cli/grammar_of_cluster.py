@@ -19,7 +19,7 @@ def add_cluster(commands: Commands) -> None:
         metavar="AGENT=POOL",
         action="append",
         default=[],
-        help="let the hosts of this pool run the agent; may be repeated (default pool: default)",
+        help="let the hosts of this pool run the agent; may be repeated (default: [cluster] of the fleet file)",
     )
     add_examples(
         brain,
@@ -35,14 +35,13 @@ def add_cluster(commands: Commands) -> None:
         "--pool", metavar="NAME", action="append", help="take work of this pool; may be repeated (default: default)"
     )
     host.add_argument(
-        "--capacity", metavar="N", type=positive, default=8, help="the number of agents at a time (default: 8)"
+        "--capacity", metavar="N", type=positive, help="the number of agents at a time (default: that of its pools)"
     )
     host.add_argument(
         "--drain",
         metavar="SECONDS",
         type=natural,
-        default=600,
-        help="after SIGTERM: let sessions end for so long, then leave them (default: 600)",
+        help="after SIGTERM: let sessions end for so long, then leave them (default: that of [cluster])",
     )
     add_examples(host, ("host fleet.toml --server 127.0.0.1:7233 --name one --capacity 4", "run at most four agents"))
 
@@ -50,17 +49,19 @@ def add_cluster(commands: Commands) -> None:
 def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument("fleet", metavar="FLEET.toml", help="the fleet file, the same for all processes")
     command.add_argument(
-        "--server", metavar="HOST:PORT[/NAMESPACE]", required=True, help="the Temporal server, and its namespace"
+        "--server",
+        metavar="HOST:PORT[/NAMESPACE]",
+        help="the Temporal server, and its namespace (default: engine in [cluster] of the fleet file)",
     )
+    command.set_defaults(named_by="--server")
     command.add_argument(
         "--detection",
         metavar="SECONDS",
         type=positive,
-        default=30,
-        help="a host without a heartbeat for so long is lost; the same for all processes (default: 30)",
+        help="a host without a heartbeat for so long is lost; the same for all processes (default: that of [cluster])",
     )
     command.add_argument("--tls", action="store_true", help="connect with TLS; with TEMPORAL_API_KEY that is so anyway")
     command.add_argument("--tls-ca", metavar="PATH", help="the certificate of the server's authority")
     command.add_argument("--tls-cert", metavar="PATH", help="the certificate of this client")
     command.add_argument("--tls-key", metavar="PATH", help="the key of this client")
-    log_option(command, "the log (default: the latest .lifefold/NAME.db beside the fleet file)")
+    log_option(command, "the log (default: that of [cluster], or the latest .lifefold/NAME.db beside the fleet file)")

@@ -91,7 +91,11 @@ def _add_fork(commands: Commands) -> None:
         action="store_true",
         help="give the recorded inputs again, without those by which a runner came back from a crash",
     )
-    how.add_argument("--write", metavar="PATH", help="write the entries until there as a log to try commands on")
+    how.add_argument(
+        "--write",
+        metavar="LOG",
+        help="write the entries until there as a log to try commands on: a path, or an address",
+    )
     fork.add_argument("--pytest", metavar="FILE", help="write the state and the inputs as a test for pytest")
     fork.add_argument("--json", action="store_true", help="print JSON")
     add_examples(

@@ -13,8 +13,7 @@ from rich.control import Control
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.outlet import Outlet
 from lifefold.interpreters.cli.picture import Picture
-from lifefold.interpreters.cli.watched import OfRunner
-from lifefold.interpreters.fleet_runner import Runner
+from lifefold.interpreters.cli.watched import Watched
 
 REFRESH_HZ: Final = 4
 
@@ -25,9 +24,9 @@ GIVE_UP_S: Final = 0.2
 class Live:
     """Draws the agents and the tasks on a terminal until cancelled."""
 
-    def __init__(self, runner: Runner, account: Account, out: Outlet) -> None:
-        """Begin to watch the runner."""
-        self._picture = Picture(OfRunner(runner), account)
+    def __init__(self, watched: Watched, account: Account, out: Outlet) -> None:
+        """Begin to watch a fleet."""
+        self._picture = Picture(watched, account)
         self._out = out
         self._console = Console(file=out)
 

@@ -212,6 +212,12 @@ def begun(store: LogStore) -> tuple[Ledger, Account, Iterator[Decision]]:
     return ledger, Account(), decisions(store, ledger)
 
 
+def fold_at(path: Path, seq: int) -> tuple[Ledger, Account]:
+    """Fold a log until the entry at a position, by the nearest mark. Raises ``BadInput`` as ``fold`` does."""
+    with log_at(path, seq) as past:
+        return fold_with_account(past)
+
+
 def _loaded(store: LogStore, ledger: Ledger) -> Loaded:
     """Give a ledger the newest snapshot of a log. Raises ``BadInput`` as ``fold`` does."""
     try:

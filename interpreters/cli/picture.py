@@ -286,7 +286,7 @@ def state_of(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
         doing = f"{state} · {agent.doing.lower()}" if wide else agent.doing.lower()
     asks = agent.turn is not None and bool(agent.turn.questions)
     if agent.state == "Running" and agent.turn is not None and (asks or agent.turn.state in _SHOWN):
-        doing = f"{state} · {agent.turn.in_words()}" if wide else "asks" if asks else agent.turn.state
+        doing = f"{state} · {agent.turn.in_words()}" if wide else "asks" if asks else _SHOWN[agent.turn.state]
     if agent.silent_since_ms:
         doing = f"{state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"
     ending = " (ending)" if agent.state == "Stopped" and agent.processes else ""
@@ -296,8 +296,8 @@ def state_of(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
     return Text(doing + ending, style_of(Mood.WAITS) if agent.silent_since_ms or asks else STYLES.get(agent.state, ""))
 
 
-_SHOWN: Final = {"TOOL_USE", "COMPACTING"}
-"""The phases of a turn that say more than the state of the session."""
+_SHOWN: Final = {"TOOL_USE": "tool", "COMPACTING": "compacting"}
+"""The phases of a turn that say more than the state of the session, each with a short word."""
 
 _RESTS: Final = {"Pause": "paused", "Hold": "held", "Drain": "draining"}
 """The words for desired states in which an agent begins nothing new."""

@@ -29,6 +29,11 @@ def moment_ms(option: str, text: str, now_ms: int, form: str) -> int:
         raise BadInput(f"{option}: found {text!r}; accepted: {form}") from error
 
 
+def newest_position(store: LogStore) -> int:
+    """Return the position of the newest entry of a log, or of the past that it is read as; 0 without entries."""
+    return store.position_at(_EVER_MS) if store.past is None else store.past[0]
+
+
 def position(store: LogStore, text: str, now_ms: int) -> int:
     """Return the position in a log that ``--at`` names. Raises ``BadInput``."""
     newest = store.position_at(_EVER_MS)

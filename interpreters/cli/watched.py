@@ -156,13 +156,14 @@ class Followed:
 
     def standing(self) -> list[Notice]:
         """Return the quarantines, and what blocks merges and check-outs, as the runner wrote it down."""
-        held = [
-            Notice(
-                each.name,
-                f"its {each.entity} is quarantined: {each.reason}; lifefold release {each.name}",
-                self.now_ms(),
-            )
-            for each in quarantines.quarantined(self.aggregates)
-        ]
+        held = quarantined_now(self.aggregates, self.now_ms())
         waits = read_waits(self.folder.waits) if self.runs else ()
         return [*held, *(Notice(each.agent, each.said, each.seen_ms) for each in waits)]
+
+
+def quarantined_now(aggregates: Mapping[str, Aggregate], now_ms: int) -> list[Notice]:
+    """Return a notice for each quarantined entity."""
+    return [
+        Notice(each.name, f"its {each.entity} is quarantined: {each.reason}; lifefold release {each.name}", now_ms)
+        for each in quarantines.quarantined(aggregates)
+    ]

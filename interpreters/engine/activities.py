@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from lifefold.core.kernel import ActivityEnded, Aggregate, Envelope, Event, HandlerFailed, Phase, Reaction, replace
 from lifefold.effects import Activity, Begin, End
@@ -37,8 +38,9 @@ class Activities:
 
     def __init__(self, host: Host, interpreter: Interpreter, present: Present | None = None) -> None:
         """Start without activities. ``present`` finds the state of an aggregate if the host's ledger may be behind."""
-        self.changed = anyio.Event()
-        """Set, and then replaced, when a handler attends to its activity, or has returned."""
+        self.changes = 0
+        """How many times a handler has come to attend to its activity, or has returned."""
+        self._awaited: anyio.Event | None = None
         self._host: Final = host
         self._interpreter: Final = interpreter
         self._present: Final = present
@@ -91,8 +93,24 @@ class Activities:
 
     def tell_change(self) -> None:
         """Wake the tasks that wait until an activity is attended."""
-        self.changed.set()
-        self.changed = anyio.Event()
+        self.changes += 1
+        if self._awaited is not None:  # seldom: an event for each change would cost more than the change
+            self._awaited.set()
+            self._awaited = None
+
+    @property
+    def changed(self) -> anyio.Event:
+        """An event that the next change sets."""
+        if self._awaited is None:
+            self._awaited = anyio.Event()
+        return self._awaited
+
+    async def changed_since(self, changes: int) -> None:
+        """Return once there are more changes than these."""
+        if self.changes == changes:
+            await self.changed.wait()
+        else:
+            await checkpoint()
 
     async def _run(self, key: Key, context: "RunningActivity") -> None:
         """Run an activity until it is over or its end is requested. Confirm a requested end."""
@@ -206,9 +224,11 @@ class RunningActivity(ActivityContext):
         at_ms, slot = host.clock.now_ms(), begin.slot
         envelope = Envelope(self.origin.ref, event, at_ms, slot, slot=slot, generation=begin.generation)
         last = type(event) in self._last
+        if not last:
+            return isinstance(await host.answered(name, envelope), Reaction)
         taken = False
         # The transition of the last report cancels this handler: the shield lets the handler get its answer.
-        with anyio.CancelScope(shield=last):
+        with anyio.CancelScope(shield=True):
             taken = isinstance(await host.answered(name, envelope), Reaction)
-        self.over = self.over or (taken and last)
+        self.over = self.over or taken
         return taken

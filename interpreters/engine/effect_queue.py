@@ -69,14 +69,14 @@ class EffectQueue:
     async def perform(self, requested: RequestedEffect, context: EffectContext) -> bool:
         """Perform an effect, once that is possible. Tell whether the effect is settled."""
         while not self._host.failures.is_given_up(_handled(requested, context)):
-            changed = self._activities.changed  # taken before the call, so that no change is missed
+            changes = self._activities.changes  # counted before the call, so that no change is missed
             wait: Callable[[], Awaitable[object]]
             try:
                 await self._interpreter.effects[type(requested.effect)](requested.effect, context)
             except Unreached as unreached:
                 if not self._activities.may_come_to_attend(context.within.name, unreached.activity):
                     return True
-                wait = changed.wait
+                wait = partial(self._activities.changed_since, changes)
             except Exception as error:
                 # A stopping engine cannot wait for a retry. Under the policy STOP, the error must still surface.
                 if not is_failure(error) or (self._policy(requested).then is Then.STOP and not self._may_wait):

@@ -6,7 +6,7 @@ limits, budgets, operator commands, and a runner that died. Reasons are whole, i
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -15,7 +15,7 @@ from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.dispatch.task_index import work_of
 from lifefold.core.fleet.system import board, plan_change, worker
 from lifefold.core.fleet.worker import desired_state
-from lifefold.core.kernel import Created, Reaction, RulesChanged, RunnerRecovered, Transition
+from lifefold.core.kernel import Aggregate, Created, Entity, Reaction, RulesChanged, RunnerRecovered, Transition
 from lifefold.core.lifecycles import approval, task
 from lifefold.effects import BuildPrompt
 from lifefold.interpreters.explain.chronicle_words import (
@@ -54,12 +54,18 @@ class Chronicle:
     ``attempts`` counts the attempts at each task so far: the handing-over of done work is none.
     """
 
-    def __init__(self, attempts: Mapping[str, int] | None = None) -> None:
-        """Begin with the attempts before the first reaction."""
+    def __init__(self, attempts: Mapping[str, int] | None = None, there: Mapping[str, Aggregate] | None = None) -> None:
+        """Begin with the attempts before the first reaction, and with the aggregates that were there."""
+        there = there or {}
         self._attempts: Final = Counter(attempts or {})
-        self._is_held = False
-        self._is_over = False
-        self._busy: Final[set[tuple[str, str]]] = set()
+        self._is_held = any(_is_held(each) for each in there.values())
+        self._is_over = board.NAME in there and _is_over(there[board.NAME])
+        self._busy: Final = {
+            (name, ref)
+            for name, of in there.items()
+            for ref, entity in of.entities.unarchived().items()
+            if _is_busy(entity)
+        }
         """The entities with an activity that nothing has ended yet; an idle agent builds a prompt all the time."""
 
     def told(self, aggregate: str, reaction: Reaction) -> Iterator[tuple[News, Sequence[Transition]]]:
@@ -102,7 +108,7 @@ class Chronicle:
     def _note_activities(self, aggregate: str, steps: Sequence[Transition]) -> None:
         for step in steps:
             of = (aggregate, step.entity)
-            if any(not isinstance(each.activity, BuildPrompt | None) for each in step.after.running):
+            if _is_busy(step.after):
                 self._busy.add(of)
             else:
                 self._busy.discard(of)
@@ -158,7 +164,7 @@ class Chronicle:
             return None
         if not any(each.entered is worker_slot.State.GONE for each in reaction.transitions):
             return None
-        if work_of(reaction.aggregate).present or not board.finished(reaction.aggregate):
+        if not _is_over(reaction.aggregate):
             return None
         self._is_over = True
         records = [each.record for ref, each in reaction.aggregate.entities.items() if ref.startswith("task:")]
@@ -198,6 +204,22 @@ def _of_task(attempt: str, step: Transition) -> tuple[str, Mood]:
 
 _TOLD_ELSEWHERE: Final = frozenset({Created, plan_change.ChangeAccepted, fleet_task.Replanned})
 """Events of operators whose consequences are told."""
+
+
+def _is_busy(of: Entity[Any]) -> bool:
+    """Tell whether an activity goes on that is more than the building of a prompt."""
+    return any(not isinstance(each.activity, BuildPrompt | None) for each in of.running)
+
+
+def _is_held(of: Aggregate) -> bool:
+    """Tell whether an agent is told to hold, because its runner leaves."""
+    entity = of.entities.get(desired_state.machine.name)
+    return entity is not None and entity.record.state is desired_state.State.HOLD
+
+
+def _is_over(of: Aggregate) -> bool:
+    """Tell whether the tasks of a board are over, and its workers are gone."""
+    return not work_of(of).present and board.finished(of)
 
 
 def _is_new_task(step: Transition) -> bool:

@@ -5,7 +5,7 @@ import msgspec
 from lifefold.core.fleet.worker import output, turns
 from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles import turn
-from lifefold.interpreters.explain import questions
+from lifefold.interpreters.explain import questions, words
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
 
 
@@ -38,11 +38,14 @@ class TurnStatus(msgspec.Struct, frozen=True):
         return self.state in turns.NONE
 
     def in_words(self) -> str:
-        """Return the phase with what the session does: ``TOOL_USE (Bash)``; empty without a turn under way."""
+        """Return the phase with what the session does: ``using Bash``; empty without a turn under way."""
         if self.is_over:
             return ""
-        doing = self._waits() or ", ".join(dict.fromkeys(self.doing))
-        return f"{self.state} ({doing})" if doing else self.state
+        return words.of_turn(self.state, ", ".join(dict.fromkeys(self.doing)), self._waits())
+
+    def phase(self) -> str:
+        """Return the phase in words, also of a turn that is over."""
+        return self.in_words() or words.of_turn(self.state)
 
     def _waits(self) -> str:
         """Return what the session waits for: leave to use a tool, or the answer to its oldest question."""

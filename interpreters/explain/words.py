@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from lifefold.core.lifecycles import session
+from lifefold.core.lifecycles import session, turn
 from lifefold.core.lifecycles.task import State
+from lifefold.core.policy.visual import VisualState
 from lifefold.interpreters.explain.plain_reasons import in_plain_words
 from lifefold.interpreters.explain.task_words import OF_TASKS
 
@@ -17,6 +18,29 @@ _OF_SESSIONS: Final[Mapping[str, str]] = {
     session.State.SESSION_COMPLETE: "finishing",
     session.State.COOLING_DOWN: "cooling down",
     session.State.STOPPED: "stopped",
+}
+
+_OF_TURNS: Final[Mapping[str, str]] = {
+    turn.State.IDLE: "not begun",
+    turn.State.CLAIMING: "taking its task",
+    turn.State.SPAWNING: "starting",
+    turn.State.RUNNING: "working",
+    turn.State.TOOL_USE: "using a tool",
+    turn.State.COMPACTING: "compacting its context",
+    turn.State.VERIFYING: "being verified",
+    turn.State.COMPLETING: "done",
+    turn.State.FAILED: "failed",
+    turn.State.REAPED: "over",
+}
+
+_OF_LOOKS: Final[Mapping[str, str]] = {
+    VisualState.SPAWNING: "starting",
+    VisualState.RUNNING: "running",
+    VisualState.STALLED: "silent",
+    VisualState.MERGING: "merging",
+    VisualState.IDLE: "idle",
+    VisualState.DEAD: "stopped",
+    VisualState.UNKNOWN: "unknown",
 }
 
 ASKING: Final = "asking"
@@ -54,6 +78,18 @@ def of_lane(state: str) -> str:
     if state == IDLE:
         return "idle"
     return OF_TASKS.get(state) or _OF_SESSIONS.get(state, state)
+
+
+def of_turn(state: str, doing: str = "", waits: str = "") -> str:
+    """Return the phase of a turn in words, with the tools in use, or with what the session waits for."""
+    if doing and state == turn.State.TOOL_USE and not waits:
+        return f"using {doing}"
+    return f"{_OF_TURNS[state]}, {waits}" if waits else _OF_TURNS[state]
+
+
+def of_look(state: str) -> str:
+    """Return the visual state of an agent in words."""
+    return _OF_LOOKS[state]
 
 
 def unwrapped(reason: str) -> str:

@@ -4,6 +4,7 @@ The fleet file, the log and its folder are the same for all hosts: they are on o
 with sessions is drained before it ends. A host that dies leaves its sessions to their shims, until their fences.
 """
 
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final, Self
@@ -42,11 +43,13 @@ class FleetHost:
         cluster: Cluster,
         name: str,
         *,
-        pools: tuple[str, ...],
-        capacity: int,
+        pools: Mapping[str, int],
+        capacity: int | None = None,
         drain_s: float = 0.0,
     ) -> Self:
         """Read the log of the fleet, which its brain has begun.
+
+        ``pools`` has the number of agents of each pool that may work here at a time, ``capacity`` that of all.
 
         Raises ``UnfitFleetError``, ``StoreError``, ``OtherFleetError``, ``WorkplaceError``,
         ``UnusableInterpreterError``.

@@ -16,6 +16,7 @@ from lifefold.effects import NotificationKind
 from lifefold.interpreters.fleet_file import forms, values
 from lifefold.interpreters.fleet_file.agents import MOST_RESTARTS, AgentKeys, warn_of_a_long_base
 from lifefold.interpreters.fleet_file.budget import FleetBudgetKeys, read_budget, said_budget
+from lifefold.interpreters.fleet_file.cluster import ClusterKeys
 from lifefold.interpreters.fleet_file.gates import CLAIM, GATES, MERGE
 from lifefold.interpreters.fleet_file.interpreters import InterpreterKeys
 from lifefold.interpreters.fleet_file.keys import Key, Section, said, said_but_defaults
@@ -177,6 +178,7 @@ class FileKeys(Section):
     prices = PriceKeys
     notify = NotifyKeys
     interpreters = InterpreterKeys
+    cluster = ClusterKeys
 
 
 def fleet_of(table: Table, source: Path) -> Fleet:

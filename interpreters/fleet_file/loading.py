@@ -18,6 +18,7 @@ from lifefold.core.fleet import GatePlan, TaskPlan
 from lifefold.core.policy.intensity import Restart
 from lifefold.interpreters.fleet_file.agents import read_agents, written_roles
 from lifefold.interpreters.fleet_file.budget import FleetBudgetKeys, check_caps, with_time
+from lifefold.interpreters.fleet_file.cluster import read_cluster
 from lifefold.interpreters.fleet_file.command import placeholders
 from lifefold.interpreters.fleet_file.config import RESTART, FleetKeys, fleet_of, written_in
 from lifefold.interpreters.fleet_file.files import read_text
@@ -93,6 +94,8 @@ def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
     fleet = replace(fleet, questions=with_answers(root, fleet.questions), prices=read_prices(root))
     fleet = replace(fleet, notify=(*read_notifiers(root, source.parent), *fleet.notify))
     agents, services = read_agents(root, source.parent, fleet)
+    names = [*(each.name for each in agents), *(each.name for each in services)]
+    fleet = replace(fleet, cluster=read_cluster(root, source.parent, names))
     used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
     share = with_time(fleet.budget, [agent.limits for agent in agents]).share
     check_caps(table.table(FleetBudgetKeys), fleet.budget.caps, share)

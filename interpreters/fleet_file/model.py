@@ -16,6 +16,7 @@ from lifefold.effects.service import Source
 from lifefold.interpreters.adapters import Permissions, adapter_of, steers
 from lifefold.interpreters.adapters.prices import Price
 from lifefold.interpreters.fleet_file.budget import with_time
+from lifefold.interpreters.fleet_file.cluster import ClusterPlan
 from lifefold.interpreters.fleet_file.notify import Notifier
 
 DEFAULT_LEASE_MS = 60_000
@@ -111,6 +112,8 @@ class Fleet(msgspec.Struct, frozen=True):
 
     ``env`` and ``env_pass`` are for all processes, verification commands included. ``redact`` names further secrets.
 
+    ``cluster`` says where the fleet runs, if not on this machine; it is no part of the plan.
+
     ``prices`` turn the tokens of agent programs into money. ``notify`` are the notifiers that tell people.
 
     ``meaning`` is the content of the file as JSON, the same for files with the same meaning. It has no environment
@@ -146,6 +149,7 @@ class Fleet(msgspec.Struct, frozen=True):
     prices: dict[str, Price] = msgspec.field(default_factory=dict[str, Price])
     notify: tuple[Notifier, ...] = ()
     to_branch: bool = False
+    cluster: ClusterPlan = ClusterPlan()
 
     def place_of(self, service: Service) -> Path:
         """Return the folder in which a service runs."""

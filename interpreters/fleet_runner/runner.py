@@ -196,6 +196,10 @@ class Runner:
         """The file of the log."""
         return self._store.path
 
+    def now_ms(self) -> int:
+        """Return the time of the run, in Unix milliseconds."""
+        return self.engine.clock.now_ms()
+
     @property
     def displaced(self) -> Displaced | None:
         """The deletion, move or replacement of the log during the run; ``log`` is its copy then."""
@@ -322,7 +326,7 @@ class Runner:
             self._is_held = True
             self.leave()
         if self.leaving:
-            return all(_is_quiet(each) or self._only_waits(each) for each in workers)
+            return all(is_quiet(each) or self._only_waits(each) for each in workers)
         return is_over(engine.aggregates) and self._last_deliveries.are_done()
 
     def _only_waits(self, each: Aggregate) -> bool:
@@ -366,7 +370,7 @@ def merges_left(aggregates: Mapping[str, Aggregate]) -> Iterator[tuple[str, str]
             yield each.name, each.task
 
 
-def _is_quiet(of: Aggregate) -> bool:
+def is_quiet(of: Aggregate) -> bool:
     """Tell whether an agent has no live session, and begins none while it is held."""
     return service.quiet(of) if of.kind == service.KIND else shutdown.quiet(of)
 

@@ -30,6 +30,9 @@ PASSED: Final = (
 LOGIN: Final = {name: login_of(each).passed for name, each in SHIPPED.items() if login_of(each).passed}
 """The variables that an agent program gets besides, by its kind: those by which it logs in, and finds its settings."""
 
+_PLACES: Final = ("HOME", "XDG_*")
+"""The variables of the folders in which programs keep settings and conversations."""
+
 MOST_NAMES: Final = 4
 """The most variables in a hint."""
 
@@ -68,7 +71,13 @@ def _login(of: Agent | Service | Fleet) -> tuple[str, ...]:
 
 def of_program(agent: Agent) -> dict[str, str]:
     """Return the variables in ``env`` by which the agent's program finds its settings and conversations; no secrets."""
-    return {name: value for name, value in agent.env.items() if name in _login(agent) and not is_secret(name)}
+    names = (*_login(agent), *_PLACES)
+    return {name: value for name, value in agent.env.items() if matches(name, names) and not is_secret(name)}
+
+
+def login_secrets(agent: Agent) -> dict[str, str]:
+    """Return the secrets in ``env`` by which the agent's program logs in. No screen may have them."""
+    return {name: value for name, value in agent.env.items() if name in _login(agent) and is_secret(name)}
 
 
 def _is_passed(name: str, named: Iterable[str]) -> bool:

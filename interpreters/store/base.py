@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 from lifefold.interpreters.store import descriptors
-from lifefold.interpreters.store.place import WAL, beside
+from lifefold.interpreters.store.place import WAL, Sighted, beside
 
 CHECKPOINT_BYTES: Final = 4_194_304
 """The growth of the write-ahead log after which a checkpoint is due."""
@@ -65,19 +65,18 @@ class Base:
         self._followed_bytes = 0
         self.renew()
 
-    @property
-    def is_current(self) -> bool:
-        """Whether the main file is unchanged since the last copy, as far as its size and time tell."""
-        found = _mark(self._path)
-        return found in {_NO_FILE, self._seen}
+    def is_current(self, seen: Sighted) -> bool:
+        """Tell whether the main file is unchanged since the last copy, as far as its size and time tell."""
+        found = _mark_of(seen.main)
+        return found in (_NO_FILE, self._seen)
 
-    def is_checkpoint_due(self) -> bool:
+    def is_checkpoint_due(self, seen: Sighted) -> bool:
         """Tell whether the write-ahead log has grown so much that its pages belong into the main file.
 
         It begins again at a commit after a checkpoint, and is shortened then (``journal_size_limit``). While another
         process reads an earlier state, it only grows.
         """
-        size_bytes = _mark(self._wal).size_bytes
+        size_bytes = _mark_of(seen.wal).size_bytes
         self._followed_bytes = min(self._followed_bytes, size_bytes)
         return size_bytes - self._followed_bytes >= CHECKPOINT_BYTES
 
@@ -182,7 +181,10 @@ def _pages(wal: Path) -> Iterator[tuple[int, int]]:
 def _mark(path: Path) -> _Mark:
     """Return the mark of a file; that of no file if it cannot be looked at."""
     try:
-        found = path.stat()
+        return _mark_of(path.stat())
     except OSError:
         return _NO_FILE
-    return _Mark(found.st_size, found.st_mtime_ns)
+
+
+def _mark_of(found: os.stat_result | None) -> _Mark:
+    return _NO_FILE if found is None else _Mark(found.st_size, found.st_mtime_ns)

@@ -33,7 +33,6 @@ class BrokenChain(Exception):
 
 def link(before: bytes, entry: Entry) -> bytes:
     """Return the link of an entry after the link ``before``."""
-    state = sha256(before)
     parts = [
         entry.stream.encode(),
         f"{entry.version} {entry.at_ms}".encode(),
@@ -43,10 +42,10 @@ def link(before: bytes, entry: Entry) -> bytes:
     ]
     if entry.rules:  # a log of schema 4 has no rules in its links
         parts.append(entry.rules.encode())
+    pieces = [before]
     for part in parts:
-        state.update(len(part).to_bytes(8, "big"))
-        state.update(part)
-    return state.digest()
+        pieces += (len(part).to_bytes(8, "big"), part)
+    return sha256(b"".join(pieces)).digest()
 
 
 def linked(anchor: Anchor, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:

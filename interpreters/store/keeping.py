@@ -4,7 +4,7 @@ The snapshot names the position and the link of the entry that it was taken afte
 another log, and is ignored. Each part has a checksum.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,6 +14,7 @@ from lifefold.interpreters.store.chain import FIRST, Anchor, BrokenChain, verifi
 from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import damaged
 from lifefold.interpreters.store.meta import anchor_of, meta_of
+from lifefold.interpreters.store.pasts import Mark, drop_marks, is_of, mark_before, marked, read_mark, rows_of
 from lifefold.interpreters.store.protocol import Entry, Snapshot, SnapshotPart
 from lifefold.interpreters.store.schema import select
 from lifefold.interpreters.store.snapshot import Resumption, SnapshotPlace
@@ -25,49 +26,41 @@ PAGE_KEYS: Final = 400
 """The number of keys that one query looks up."""
 
 
-class _Mark(NamedTuple):
-    """The entry that a snapshot was taken after, and the form of its parts."""
-
-    anchor: Anchor
-    form: str
-
-    def __str__(self) -> str:
-        return f"{self.anchor.entries} {self.anchor.link.hex()} {self.form}"
-
-
 def keep(connection: Connection, anchor: Anchor, snapshot: Snapshot) -> None:
     """Write the parts of a snapshot of the log up to an anchor, within a transaction."""
-    mark = _mark_of(connection)
-    if mark is None or mark.form != snapshot.form:
+    before, mark = _mark_of(connection), Mark(anchor, snapshot.form)
+    if before is None or before.form != snapshot.form:
         drop(connection)
     connection.executemany(
         _PUT,
         [(e.stream, e.ref, e.version, int(e.is_live), e.data, _checksum(e)) for e in snapshot.parts],
     )
-    connection.execute(_PUT_MARK, (str(_Mark(anchor, snapshot.form)),))
+    connection.execute(_PUT_MARK, (str(mark),))
+    marked(connection, mark)
 
 
 def drop(connection: Connection) -> None:
-    """Remove the snapshot of a log."""
+    """Remove the snapshot of a log, and its earlier ones."""
+    drop_marks(connection)
     connection.execute("DELETE FROM meta WHERE name = 'snapshot'")
     connection.execute("DELETE FROM snapshots")
 
 
-def resumed(path: Path, connection: Connection, form: str) -> Resumption:
+def resumed(path: Path, connection: Connection, form: str, until: int | None = None) -> Resumption:
     """Return the newest snapshot of this form with the entries that it does not have. Raises ``Damaged``.
 
-    Without one the entries are read page by page while they are used.
+    With ``until`` it is the newest one up to that position, with the entries up to there. Without a snapshot the
+    entries are read page by page while they are used.
     """
     connection.execute("BEGIN")
     try:
-        anchor, mark = anchor_of(path, connection), _mark_of(connection)
-        if mark is None or not mark.form.startswith(form) or not _is_of(connection, mark.anchor):
-            return Resumption((), _pages(path, connection, anchor), anchor.entries)
-        parts = _parts(connection)
-        if parts is None:
-            return Resumption((), _pages(path, connection, anchor), anchor.entries)
-        old = [_Older(Entry(*each[:-3]), *each[-3:]) for each in connection.execute(_OLDER, (mark.anchor.entries,))]
-        newer_rows = connection.execute(select(connection, _NEWER, further="link"), (mark.anchor.entries,))
+        end = anchor_of(path, connection) if until is None else _anchor_at(path, connection, until)
+        mark, rows = _snapshot(connection, form, until)
+        parts = None if mark is None else _parts(rows)
+        if mark is None or parts is None:
+            return Resumption((), _pages(path, connection, end), end.entries)
+        old = [_Older(Entry(*each[:-3]), *each[-3:]) for each in _older(connection, parts, mark.anchor.entries)]
+        newer_rows = connection.execute(select(connection, _PAGE, further="link"), (mark.anchor.entries, end.entries))
         new = [(Entry(*each[:-1]), each[-1]) for each in newer_rows]
         last_ms, rules = connection.execute(_TIME, (mark.anchor.entries,)).fetchone() or (0, "")
     finally:
@@ -75,12 +68,41 @@ def resumed(path: Path, connection: Connection, form: str) -> Resumption:
     try:
         for entry, position, before, link in old:
             verified(Anchor(position - 1, before or FIRST), [(entry, link)], Anchor(position, link))
-        newer = verified(mark.anchor, new, anchor)
+        newer = verified(mark.anchor, new, end)
     except BrokenChain as error:
         raise damaged(path, str(error)) from error
     older = [each.entry for each in sorted(old, key=lambda each: each.position)]
     count = mark.anchor.entries - len(older)
-    return Resumption(parts, [*older, *newer], anchor.entries, count, SnapshotPlace(last_ms, rules, len(older)))
+    return Resumption(parts, [*older, *newer], end.entries, count, SnapshotPlace(last_ms, rules, len(older)))
+
+
+def _anchor_at(path: Path, connection: Connection, seq: int) -> Anchor:
+    """Return the anchor of the log as it was after the entry at a position. Raises ``Damaged``."""
+    end = anchor_of(path, connection)
+    if seq >= end.entries:
+        return end
+    found = connection.execute("SELECT link FROM entries WHERE position = ?", (seq,)).fetchone()
+    if seq and found is None:
+        raise damaged(path, f"it has no entry at position {seq}")
+    return Anchor(seq, FIRST if found is None else found[0])
+
+
+def _snapshot(connection: Connection, form: str, until: int | None) -> tuple[Mark | None, Iterable[tuple[Any, ...]]]:
+    """Return the mark of the newest snapshot of a form, and its rows; with ``until`` of one up to that position."""
+    if until is not None:
+        past = mark_before(connection, form, until)
+        return past, () if past is None else rows_of(connection, past)
+    mark = _mark_of(connection)
+    if mark is None or not mark.form.startswith(form) or not is_of(connection, mark.anchor):
+        return None, ()
+    return mark, connection.execute(_PARTS)
+
+
+def _older(connection: Connection, parts: Iterable[SnapshotPart], until: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the entries before the position of a snapshot that it does not have: those after its heads."""
+    for part in parts:
+        if not part.ref:
+            yield from connection.execute(_OLDER, (part.stream, part.version, until))
 
 
 class _Older(NamedTuple):
@@ -120,10 +142,10 @@ def _checked(path: Path, begin: Anchor, rows: Sequence[tuple[Any, ...]], end: An
         raise damaged(path, str(error)) from error
 
 
-def _parts(connection: Connection) -> list[SnapshotPart] | None:
-    """Return all parts of the snapshot; None if one of them is not as it was written."""
+def _parts(rows: Iterable[tuple[Any, ...]]) -> list[SnapshotPart] | None:
+    """Return all parts of a snapshot; None if one of them is not as it was written."""
     parts: list[SnapshotPart] = []
-    for stream, ref, data, is_live, version, checksum in connection.execute(_PARTS):
+    for stream, ref, data, is_live, version, checksum in rows:
         parts.append(SnapshotPart(stream, ref, data, bool(is_live), version))
         if _checksum(parts[-1]) != checksum:
             return None
@@ -134,18 +156,8 @@ def _checksum(part: SnapshotPart) -> int:
     return crc32(part.data, crc32(f"{part.stream} {part.ref} {part.version} {part.is_live:d}".encode()))
 
 
-def _mark_of(connection: Connection) -> _Mark | None:
-    text = meta_of(connection, "snapshot") or ""
-    try:
-        count, link, form = text.split(" ")
-        return _Mark(Anchor(int(count), bytes.fromhex(link)), form)
-    except ValueError:
-        return None
-
-
-def _is_of(connection: Connection, anchor: Anchor) -> bool:
-    found = connection.execute("SELECT link FROM entries WHERE position = ?", (anchor.entries,)).fetchone()
-    return (FIRST if found is None else found[0]) == anchor.link
+def _mark_of(connection: Connection) -> Mark | None:
+    return read_mark(meta_of(connection, "snapshot") or "")
 
 
 _PUT: Final = (
@@ -159,11 +171,9 @@ _PUT_MARK: Final = (
 _PARTS: Final = "SELECT stream, ref, data, is_live, version, checksum FROM snapshots ORDER BY stream, ref"
 _KEYS: Final = "SELECT stream, key FROM entries WHERE key <> '' AND (stream, key) IN (VALUES"
 _PAGE: Final = "WHERE position > ? AND position <= ? ORDER BY position"
-_NEWER: Final = "WHERE position > ? ORDER BY position"
 _OLDER: Final = (
     "SELECT e.stream, e.version, e.at_ms, e.key, e.envelope, e.outcome, e.rules, e.position,"
     " (SELECT link FROM entries WHERE position = e.position - 1), e.link"
-    " FROM snapshots AS s CROSS JOIN entries AS e ON e.stream = s.stream AND e.version > s.version"
-    " WHERE s.ref = '' AND e.position <= ?"
+    " FROM entries AS e WHERE e.stream = ? AND e.version > ? AND e.position <= ?"
 )
 _TIME: Final = "SELECT at_ms, rules FROM entries WHERE position = ?"

@@ -17,6 +17,7 @@ from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import damaged
 from lifefold.interpreters.store.keeping import drop, known_keys, resumed
 from lifefold.interpreters.store.meta import OF_THE_STORE, meta_of
+from lifefold.interpreters.store.pasts import mark_before
 from lifefold.interpreters.store.place import Displaced
 from lifefold.interpreters.store.protocol import Batch, Entry, StoredCommand
 from lifefold.interpreters.store.reading import (
@@ -174,11 +175,16 @@ class LogStore(ABC):
         return await self._in_turn(lambda: excerpt(self.database, streams, until, texts))
 
     async def resumed(self, form: str) -> Resumption:
-        """Return the newest snapshot; see ``SnapshotStore``. Without one the entries are read while they are used."""
-        if self.past is not None:  # a snapshot is of a later moment
-            entries = await self.read_on(0)
-            return Resumption((), entries, len(entries))
-        return await self._in_turn(lambda: resumed(self.path, self.database, form))
+        """Return the newest snapshot; see ``SnapshotStore``. Without one the entries are read while they are used.
+
+        The past has the newest snapshot up to its position.
+        """
+        until = None if self.past is None else self.past[0]
+        return await self._in_turn(lambda: resumed(self.path, self.database, form, until))
+
+    async def has_mark(self, form: str, seq: int) -> bool:
+        """Tell whether the log has an earlier snapshot of this form up to a position."""
+        return await self._in_turn(lambda: mark_before(self.database, form, seq) is not None)
 
     async def drop_snapshot(self) -> None:
         """Remove the snapshot; see ``SnapshotStore``."""

@@ -9,7 +9,7 @@ from lifefold.interpreters.store.chain import FIRST, Anchor
 from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import damaged
 
-OF_THE_STORE: Final = ("epoch", "anchor", "digest", "snapshot", "schema", "writer")
+OF_THE_STORE: Final = ("epoch", "anchor", "digest", "snapshot", "pasts", "schema", "writer")
 """The names of the store's own metadata; all other names belong to the log's maker."""
 
 

@@ -26,6 +26,7 @@ def create_log(path: Path, meta: Mapping[str, str]) -> LogStore:
     address = address_of(path)
     if address is None or path.exists():
         return SqliteStore.create(path, meta)  # which refuses a path that is not free
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # the first log of a server that this user names here
     store = _on_servers().create(address, meta, path)
     try:
         write_pointer(path, address)

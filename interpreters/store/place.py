@@ -38,6 +38,14 @@ class Displaced(NamedTuple):
     copy: Path
 
 
+class Sighted(NamedTuple):
+    """The files of a log at their paths: None for one that is not there. ``is_known`` unless the file system fails."""
+
+    main: os.stat_result | None
+    wal: os.stat_result | None
+    is_known: bool = True
+
+
 class Place:
     """The files at the path of a log, and beside it, when the log was opened."""
 
@@ -45,14 +53,26 @@ class Place:
         """Record the present files."""
         self.path: Final = path
         self._wal: Final = beside(path, WAL)
+        self._paths: Final = str(path), str(self._wal)
         self._files: Final = {end: _identity(beside(path, end)) for end in _ENDS}
 
-    def displaced(self) -> str:
+    def sighted(self) -> Sighted:
+        """Look at the main file and the write-ahead log. A writer does that at each batch, so each is asked once."""
+        main, wal = self._paths
+        try:
+            return Sighted(_found(main), _found(wal))
+        except OSError:
+            return Sighted(None, None, is_known=False)
+
+    def displaced(self, seen: Sighted) -> str:
         """Return what happened to the log; empty if it is in place, or if the file system gives no answer."""
+        if not seen.is_known:
+            return ""
         with suppress(OSError):
-            if self._files[""] is None or _identity(self.path) != self._files[""]:  # gone while it was being opened
+            # The main file is None if it was gone while it was being opened.
+            if self._files[""] is None or _of(seen.main) != self._files[""]:
                 return self._what(is_free=not os.path.lexists(self.path))
-            if self._files[WAL] is not None and _identity(self._wal) != self._files[WAL]:
+            if self._files[WAL] is not None and _of(seen.wal) != self._files[WAL]:
                 is_there = os.path.lexists(self._wal)
                 return f"its write-ahead log {self._wal.name} was {'replaced' if is_there else 'deleted'}"
         return ""
@@ -173,11 +193,19 @@ def beside(path: Path, end: str) -> Path:
 
 def _identity(path: Path) -> Identity | None:
     """Return the identity of the file at a path; None if there is none. Raises ``OSError`` for other failures."""
+    return _of(_found(str(path)))
+
+
+def _found(path: str) -> os.stat_result | None:
+    """Return the status of the file at a path; None if there is none. Raises ``OSError`` for other failures."""
     try:
-        found = path.stat()
+        return os.stat(path)  # noqa: PTH116 - at each batch of a writer, and a ``Path`` takes three times as long
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_dev, found.st_ino
+
+
+def _of(found: os.stat_result | None) -> Identity | None:
+    return None if found is None else (found.st_dev, found.st_ino)
 
 
 def _path_of_the_open_file(identity: Identity | None) -> Path | None:

@@ -25,6 +25,19 @@ _SNAPSHOTS: Final = (
     ") WITHOUT ROWID;\n"
 )
 
+_PASTS: Final = (
+    "CREATE TABLE IF NOT EXISTS pasts (\n"
+    "    stream TEXT NOT NULL,\n"
+    "    ref TEXT NOT NULL,\n"
+    "    position INTEGER NOT NULL,\n"
+    "    version INTEGER NOT NULL,\n"
+    "    is_live INTEGER NOT NULL,\n"
+    "    data BLOB NOT NULL,\n"
+    "    checksum INTEGER NOT NULL,\n"
+    "    PRIMARY KEY (stream, ref, position)\n"
+    ") WITHOUT ROWID;\n"
+)
+
 _SCHEMA: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;\n"
     "CREATE TABLE entries (\n"
@@ -53,7 +66,7 @@ def write_schema(path: Path, meta: Mapping[str, str]) -> None:
     make_private_file(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};")
-        connection.executescript(_SCHEMA + _SNAPSHOTS)
+        connection.executescript(_SCHEMA + _SNAPSHOTS + _PASTS)
         connection.executemany("INSERT INTO meta VALUES (?, ?)", {**meta, "digest": digest_of_meta(meta)}.items())
 
 
@@ -65,6 +78,7 @@ def migrate(connection: sqlite3.Connection) -> None:
             connection.execute("ALTER TABLE entries ADD COLUMN rules TEXT NOT NULL DEFAULT ''")
             connection.execute(_SNAPSHOTS)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute(_PASTS)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -33,11 +33,12 @@ from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import damaged, of_disk, translated
 from lifefold.interpreters.store.lock import is_taken, take_lock
 from lifefold.interpreters.store.log_store import LogStore
-from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, backed_up, recover
+from lifefold.interpreters.store.place import OVERWRITTEN, Displaced, Place, Sighted, backed_up, recover
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, StoredCommand, StoreError
 from lifefold.interpreters.store.reading import BUSY_TIMEOUT_S, Known, connect, is_intact, known_of, stored_commands
 from lifefold.interpreters.store.schema import migrate, must_be_free, write_new
-from lifefold.interpreters.store.writing import next_epoch, transaction, write
+from lifefold.interpreters.store.unchanged import Unchanged
+from lifefold.interpreters.store.writing import next_epoch, transaction, write, write_verified
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -78,6 +79,7 @@ class SqliteStore(LogStore):
         self._place = None if lock is None else Place(path)
         self._base = None if lock is None else Base(path, copies=patient)
         self._known = Known(None, Anchor()) if lock is None else translated(path, partial(known_of, path, connection))
+        self._unchanged = Unchanged(connection)
         self._epoch: Final = epoch
         self._patient: Final = patient
         self._turn: Final = anyio.CapacityLimiter(1)
@@ -228,19 +230,26 @@ class SqliteStore(LogStore):
             with suppress(sqlite3.Error):  # the connection of a displaced log is closed
                 self._connection.execute(_WAITING)
 
-    def _look(self) -> None:
-        """Continue in a copy if the log is not at its path, or has other contents: writes to it are lost."""
+    def _look(self) -> Sighted:
+        """Continue in a copy if the log is not at its path, or has other contents: writes to it are lost.
+
+        Return what was seen of the files; nothing of those of a copy.
+        """
         if self._place is None or self._base is None:
-            return
-        what = self._place.displaced()
+            return _NOT_SIGHTED
+        seen = self._place.sighted()
+        what = self._place.displaced(seen)
         if what:
             self._move(what, partial(backed_up, self._connection), self._place.leave)
-        elif not self._base.is_current:
+            return _NOT_SIGHTED
+        if not self._base.is_current(seen):
             with suppress(Busy):  # the next look examines the file
                 if is_intact(self.path, self._known):
                     self._base.renew()
                 else:
                     self._move(OVERWRITTEN, self._base.write, self._place.abandon)
+                    return _NOT_SIGHTED
+        return seen
 
     def _move(self, what: str, write: Callable[[Path], None], leave: Callable[[sqlite3.Connection], None]) -> None:
         """Continue in a copy."""
@@ -250,6 +259,7 @@ class SqliteStore(LogStore):
         if self._base is not None:
             self._base.close()
         self.path, self._connection, self._place, self._base = copy, connection, Place(copy), Base(copy)
+        self._unchanged = Unchanged(connection)
         self.displaced = Displaced(origin, what, copy)
 
     def _recovered(self, origin: Path, what: str, write: Callable[[Path], None]) -> tuple[Path, sqlite3.Connection]:
@@ -269,11 +279,16 @@ class SqliteStore(LogStore):
 
     def _append(self, batch: Batch) -> None:
         self._look()
+        unchanged, known = self._unchanged, self._known.anchor
         with transaction(self._connection) as connection:
-            anchor = write(self.path, connection, batch, self._epoch, self._known.anchor)
+            if unchanged.is_so():
+                anchor, versions = write_verified(connection, batch, known, unchanged.versions)
+            else:
+                anchor, versions = write(self.path, connection, batch, self._epoch, known)
+        unchanged.note(versions)
         self._known = self._known._replace(anchor=anchor)
-        self._look()
-        if self._base is not None and self._base.is_checkpoint_due():
+        seen = self._look()
+        if self._base is not None and self._base.is_checkpoint_due(seen):
             with suppress(sqlite3.Error):  # the batch is written; the next one tries again
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             self._base.follow()
@@ -284,4 +299,5 @@ class _NotNow(Exception):
     """The work would have to wait; nothing of it is done."""
 
 
+_NOT_SIGHTED: Final = Sighted(None, None, is_known=False)
 _WAITING: Final = f"PRAGMA busy_timeout = {int(1_000 * BUSY_TIMEOUT_S)}"

@@ -3,7 +3,7 @@
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from lifefold.interpreters.store.chain import Anchor, linked
 from lifefold.interpreters.store.connection import Connection
@@ -28,8 +28,15 @@ def transaction(connection: Connection) -> Generator[Connection]:
         raise
 
 
-def write(path: Path, connection: Connection, batch: Batch, epoch: int, anchor: Anchor) -> Anchor:
-    """Write the parts of a batch within a transaction of the writer of ``epoch``; return the newest anchor.
+class Written(NamedTuple):
+    """The newest anchor after a batch, and the newest versions of its streams."""
+
+    anchor: Anchor
+    versions: Mapping[str, int]
+
+
+def write(path: Path, connection: Connection, batch: Batch, epoch: int, anchor: Anchor) -> Written:
+    """Write the parts of a batch within a transaction of the writer of ``epoch``.
 
     ``anchor`` is the one that the writer knows. Raises ``Fenced``, ``VersionConflict``, ``Damaged``.
     """
@@ -39,14 +46,25 @@ def write(path: Path, connection: Connection, batch: Batch, epoch: int, anchor: 
         raise Fenced(message)
     if batch.entries or batch.snapshot is not None:
         anchor = _verified_anchor(path, connection)
+    return write_verified(connection, batch, anchor, {})
+
+
+def write_verified(connection: Connection, batch: Batch, anchor: Anchor, versions: Mapping[str, int]) -> Written:
+    """Do the same as ``write`` for a writer that knows that its log is unchanged: its epoch and this anchor are right.
+
+    ``versions`` are the newest versions of streams, as far as the writer knows them. Raises ``VersionConflict``.
+    """
+    last: dict[str, int] = {}
     if batch.snapshot is not None:
         keep(connection, anchor, batch.snapshot)
     if batch.entries:
-        _check_versions(connection, batch.entries)
+        last = _next_versions(connection, batch.entries, versions)
         anchor = insert(connection, anchor, batch.entries)
-    write_progress(connection, batch.performed)
-    connection.executemany("UPDATE posts SET answer = ? WHERE id = ?", [(a, i) for i, a in batch.answers.items()])
-    return anchor
+    if batch.performed:
+        write_progress(connection, batch.performed)
+    if batch.answers:
+        connection.executemany("UPDATE posts SET answer = ? WHERE id = ?", [(a, i) for i, a in batch.answers.items()])
+    return Written(anchor, last)
 
 
 def insert(connection: Connection, anchor: Anchor, entries: Sequence[Entry]) -> Anchor:
@@ -84,13 +102,18 @@ def _verified_anchor(path: Path, connection: Connection) -> Anchor:
     return anchor
 
 
-def _check_versions(connection: Connection, entries: Sequence[Entry]) -> None:
-    last = _last_versions(connection, sorted({each.stream for each in entries}))
+def _next_versions(connection: Connection, entries: Sequence[Entry], known: Mapping[str, int]) -> dict[str, int]:
+    """Return the newest version of each stream of these entries after them. Raises ``VersionConflict``."""
+    streams = {each.stream for each in entries}
+    last = {stream: known[stream] for stream in streams if stream in known}
+    if len(last) < len(streams):
+        last |= _last_versions(connection, sorted(streams - last.keys()))
     for entry in entries:
         if entry.version != last[entry.stream] + 1:
             message = f"{entry.stream}: version {entry.version} does not follow {last[entry.stream]}"
             raise VersionConflict(message)
         last[entry.stream] = entry.version
+    return last
 
 
 def _last_versions(connection: Connection, streams: Sequence[str]) -> dict[str, int]:

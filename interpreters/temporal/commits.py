@@ -27,6 +27,7 @@ from lifefold.core.kernel import (
 from lifefold.core.kernel.snapshot import must_recover
 from lifefold.core.kernel.world import delivery
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
+from lifefold.interpreters.engine import Observer
 from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.inputs import Input
 from lifefold.interpreters.engine.ledger import Decision, Ledger
@@ -70,7 +71,7 @@ class _Waiting(msgspec.Struct, eq=False):
 class Commits:
     """Decides for all aggregates of one fleet, as the writer of its log."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a writer, each with its name
         self,
         system: System,
         store: EventStore,
@@ -78,14 +79,19 @@ class Commits:
         clock: Clock | None = None,
         pools: Pools = lambda _aggregate: DEFAULT_POOL,
         accepted: Accepted = lambda _aggregates: ACCEPTED,
+        observer: Observer = lambda _aggregate, _outcome: None,
     ) -> None:
-        """Write to an open store. ``accepted`` makes the answer to an accepted operator command."""
+        """Write to an open store. ``accepted`` makes the answer to an accepted operator command.
+
+        ``observer`` is called for each input once it is durable, or refused.
+        """
         self.ledger: Final = Ledger(system)
         self.clock: Final = clock or WallClock()
         self.changed = anyio.Event()
         """Set, and then replaced, after each commit."""
         self.broken: Exception | None = None
         """The error of the store after which this process decides nothing more."""
+        self._observer: Final = observer
         self._store: Final = store
         self._pools: Final = pools
         self._writer: Final = LogWriter(self.ledger, store, self.clock, accepted=accepted)
@@ -146,6 +152,11 @@ class Commits:
                     await self._write()
         return self._committed(waiting)
 
+    def tell_change(self) -> None:
+        """Wake what waits for a change."""
+        self.changed.set()
+        self.changed = anyio.Event()
+
     def notice(self, commands: list[Input]) -> list[str]:
         """Keep operator commands for the next commits of their aggregates, and return these aggregates."""
         for given in commands:
@@ -195,6 +206,7 @@ class Commits:
                 inputs += self._commands.pop(name, [])
             news = {name: version for name, version in performed.items() if version}
             for given, decision in await self._writer.commit(inputs, news):
+                self._observer(given.aggregate, decision.reaction if isinstance(decision, Decision) else decision)
                 if isinstance(decision, Decision):
                     self._note(decision)
                 elif isinstance(given, _Offered):
@@ -207,8 +219,7 @@ class Commits:
             for each in waiting.inputs:
                 if isinstance(each, _Offered):
                     waiting.answers[each.index] = each.reason
-        self.changed.set()
-        self.changed = anyio.Event()
+        self.tell_change()
 
     def _is_taken(self, given: Input) -> bool:
         return bool(given.envelope.key) and self.ledger.has_taken(given.aggregate, given.envelope.key)

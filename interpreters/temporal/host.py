@@ -7,7 +7,8 @@ another host may have the session. The handler is then cancelled without an end,
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -19,19 +20,26 @@ from temporalio.worker import Worker
 
 from lifefold.interpreters.engine.activities import Key
 from lifefold.interpreters.temporal.attendance import Acknowledged, Attendance, key_of
+from lifefold.interpreters.temporal.commits import DEFAULT_POOL
 from lifefold.interpreters.temporal.connection import Cluster
 from lifefold.interpreters.temporal.performer import Performer
 from lifefold.interpreters.temporal.wire import Attend, Perform, host_queue, pool_queue
+
+DEFAULT_POOLS: Final[Mapping[str, int]] = {DEFAULT_POOL: 100}
 
 
 async def _ignore(_work: Attend, _until_ms: int) -> None:
     """Renew nothing: the activities have no processes."""
 
 
+ACTIVITIES_OF_AN_AGGREGATE: Final = 20
+"""The activities and effects of one aggregate that a host has room for; more than any aggregate has at a time."""
+
+
 class Host:
     """Attends to activities and performs effects, for aggregates of some pools.
 
-    ``capacity`` is the number of aggregates that may work here at a time.
+    ``pools`` has the number of aggregates of each pool that may work here at a time, ``capacity`` that of all together.
     """
 
     def __init__(  # noqa: PLR0913 - what an operator chooses, each with its name
@@ -40,8 +48,8 @@ class Host:
         performer: Performer,
         name: str,
         *,
-        pools: tuple[str, ...] = ("default",),
-        capacity: int = 100,
+        pools: Mapping[str, int] = DEFAULT_POOLS,
+        capacity: int | None = None,
         acknowledged: Acknowledged = _ignore,
         drain_s: float = 0.0,
     ) -> None:
@@ -49,8 +57,10 @@ class Host:
         self.name: Final = name
         self._cluster: Final = cluster
         self._performer: Final = performer
-        self._pools: Final = pools
-        self._capacity: Final = capacity
+        self._pools: Final = dict(pools)
+        self._capacity: Final = sum(pools.values()) if capacity is None else capacity
+        self._pool_of: Final[dict[str, str]] = {}
+        self._awaited: Final[dict[str, float]] = {}
         self._acknowledged: Final = acknowledged
         self._drain_s: Final = drain_s
         self._attended: Final[dict[Key, None]] = {}
@@ -81,6 +91,8 @@ class Host:
             task_queue=queue,
             activities=activities,
             max_concurrent_activity_task_polls=1,
+            # What waits for room here for the detection time would count as lost.
+            max_concurrent_activities=ACTIVITIES_OF_AN_AGGREGATE * (self._capacity + 1),
             graceful_shutdown_timeout=timedelta(seconds=self._drain_s),
             identity=self.name,
         )
@@ -88,10 +100,21 @@ class Host:
     @activity.defn(name="lifefold-place")
     async def place(self, aggregate: str) -> str:
         """Take an aggregate, and return the name of this host. Fails if the host is full."""
-        working = {key.aggregate for key in self._attended}
-        if len(working - {aggregate}) >= self._capacity:
+        queue = activity.info().task_queue
+        pool = next(each for each in self._pools if pool_queue(self._cluster.fleet, each) == queue)
+        working = self._working() - {aggregate}
+        in_pool = sum(1 for each in working if self._pool_of.get(each) == pool)
+        if len(working) >= self._capacity or in_pool >= self._pools[pool]:
             raise ApplicationError(f"{self.name} is full", category=ApplicationErrorCategory.BENIGN)
+        self._pool_of[aggregate], self._awaited[aggregate] = pool, time.monotonic()
         return self.name
+
+    def _working(self) -> set[str]:
+        """Return the aggregates that work here, and those that were placed here and whose work is on its way."""
+        since_s = time.monotonic() - self._cluster.times.detection_ms / 1_000
+        for name in [each for each, at_s in self._awaited.items() if at_s < since_s]:
+            del self._awaited[name]
+        return {key.aggregate for key in self._attended} | self._awaited.keys()
 
     @activity.defn(name="lifefold-perform")
     async def perform(self, work: Perform) -> None:
@@ -111,6 +134,7 @@ class Host:
         """Attend to an activity until it is over. Return whether it was ended because that was wanted."""
         attendance, key = Attendance(self._cluster, self._performer, work, self._acknowledged), key_of(work)
         self._attended[key] = None
+        self._awaited.pop(work.aggregate, None)
         attending = asyncio.create_task(attendance.run())
         try:
             while True:

@@ -46,6 +46,11 @@ class SessionWorkflow:
             if gone.is_lost and not isinstance(error.cause, TimeoutError):
                 # A host has left its session, which may live until its fence.
                 await _although_cancelled(workflow.sleep(detection))
+        except asyncio.CancelledError:
+            # The activity and the wish to end it came to their ends in one step, and the library tells the wish only.
+            # So the host may have left a session, as above; another host ends or confirms what is left.
+            gone = Gone(child, work.queue, is_lost=True)
+            await _although_cancelled(workflow.sleep(detection))
         parent = workflow.get_external_workflow_handle(aggregate_id(work.fleet, work.aggregate))
         try:
             await _although_cancelled(parent.signal("gone", gone))

@@ -159,7 +159,7 @@ class _Application:
 
     async def download(self, request: Request) -> Response:
         """Return all chosen transitions, one a line."""
-        found = (await to_thread.run_sync(view, self._shelf, request)).told()
+        found = (await to_thread.run_sync(view, self._shelf, request)).whole()
         name = f'attachment; filename="{re.sub(r"[^A-Za-z0-9._-]", "_", found.log.key)}.ndjson"'
         headers = {"content-disposition": name}
         return StreamingResponse(download(found, choice(request)), media_type="application/x-ndjson", headers=headers)

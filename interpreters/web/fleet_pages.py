@@ -69,9 +69,7 @@ def fleet_page(view: View) -> FleetPage:
 
 
 def _story(view: View) -> tuple[Told, ...]:
-    """Return the last sentences of the story, the latest first; none while the past is not known."""
-    if not view.log.is_told:
-        return ()
+    """Return the last sentences of the story, the latest first, as far as the past is known."""
     return tuple(view.log.journal.told(Choice(), before=view.moment.seq + 1, most=MOST_LINES))[::-1]
 
 

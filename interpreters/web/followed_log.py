@@ -1,7 +1,8 @@
 """One log, folded once for all browsers: its present, its past at any position, its journal, its stories.
 
-The present comes first: a long log with a snapshot shows it at once (``is_read``). Its history follows, folded from the
-first entry in pieces of ``PIECE_ENTRIES``. Pages that tell of the past wait for it (``is_told``).
+A long log is shown in three steps. First comes the present, by the newest snapshot (``is_read``). Then the last
+``TAIL_ENTRIES`` are told, from a mark of the log on. Last is the history from the first entry, in pieces of
+``PIECE_ENTRIES``; pages say how far their past reaches until it is known (``is_told``).
 
 ``take`` folds new entries, in one thread. Pages read ``now`` and ``at`` in other threads: a moment is never changed.
 The past is folded from the nearest snapshot before it. Aggregates are persistent, so a snapshot shares almost all its
@@ -10,24 +11,23 @@ memory with its neighbours. There are at most ``MOST_SNAPSHOTS`` of them, and th
 
 import traceback
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Final, Self, TypeAlias
+from typing import Final, Self
 
 import anyio
-import msgspec
 
 from lifefold.core.fleet import system
-from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.desk.history import Claims, Sessions
 from lifefold.interpreters.engine import Ledger, LogMismatchError
-from lifefold.interpreters.engine.snapshots import load
+from lifefold.interpreters.engine.snapshots import form_of, load
 from lifefold.interpreters.store import Entry, StoreError, peek_log
 from lifefold.interpreters.web.journal import Journal
+from lifefold.interpreters.web.telling import Moment, Telling, folded
 from lifefold.interpreters.web.trails import Trails
 
 MOST_SNAPSHOTS: Final = 256
@@ -40,19 +40,8 @@ MOST_PAST: Final = 16
 PIECE_ENTRIES: Final = 2_000
 """The entries of the history that one call of ``take`` folds. A snapshot with fewer of them is of no use."""
 
-
-class Moment(msgspec.Struct, frozen=True):
-    """A fleet after the entry at position ``seq``, whose time is ``at_ms``. ``is_now``: no later entry is known."""
-
-    seq: int
-    at_ms: int
-    aggregates: Mapping[str, Aggregate]
-    account: Account
-    is_now: bool = False
-
-
-Refolded: TypeAlias = Callable[[Moment, Sequence[Entry]], Moment]
-"""Returns the moment after further entries."""
+TAIL_ENTRIES: Final = 4_000
+"""The newest entries of a long log that are told before its history."""
 
 
 class StillReading(Exception):
@@ -76,10 +65,6 @@ class FollowedLog:
         self.store: Final = peek_log(path)
         self._file: Final = _file_at(path)
         self.fleet: Final = self.store.meta("fleet") or key
-        self.journal: Final = Journal()
-        self.trails: Final = Trails()
-        self.claims: Final = Claims()
-        self.sessions: Final = Sessions()
         self.now = Moment(0, 0, {}, Account(), is_now=True)
         self.is_read = False
         """Whether the present is known: by a snapshot, or because all entries are folded."""
@@ -89,14 +74,16 @@ class FollowedLog:
         """Whether a runner was at work when that was last observed."""
         self.trouble = ""
         """Why the log cannot be read on; empty while it can."""
-        self._ledger: Final = Ledger(system)
-        self._account: Final = Account()
-        self._head: tuple[Ledger, Account] | None = None
-        """The present by a snapshot, while the history is folded."""
+        self._shown = Telling()
+        """What pages show: the whole log, or its newest entries while the history is folded."""
+        self._has_tail = False
+        """Whether the newest entries are told while the history is folded."""
+        self._has_tried_tail = False
+        """Whether it is known whether they can be told first."""
+        self._whole: Telling | None = None
+        """The history while it is folded, if the present is known by a snapshot."""
         self._untold: Iterator[Entry] | None = None
         """The entries of the history that are still to be folded."""
-        self._seq = 0
-        """The position up to which the history is folded."""
         self._past: Final = _Past(path, spacing)
         self._turn: Final = Lock()
 
@@ -124,7 +111,7 @@ class FollowedLog:
             return self._taken()
 
     def _taken(self) -> bool:
-        before = (self.now.seq, self.runs, self.trouble, self.is_read, self.is_told)
+        before = self._known()
         try:
             self._must_be_there()
             self._read()
@@ -139,17 +126,46 @@ class FollowedLog:
             self.trouble = said
         self.is_told = self.is_told or bool(self.trouble and not self.is_read)
         self.is_read = self.is_read or self.is_told
-        return before != (self.now.seq, self.runs, self.trouble, self.is_read, self.is_told)
+        return before != self._known()
+
+    def _known(self) -> tuple[object, ...]:
+        """Return what is known of the log, to notice changes."""
+        return self.now.seq, self.runs, self.trouble, self.is_read, self.is_told, self.told_from
+
+    @property
+    def journal(self) -> Journal:
+        """The transitions and the sentences after the position ``told_from``."""
+        return self._shown.journal
+
+    @property
+    def trails(self) -> Trails:
+        """The stories of the tasks after the position ``told_from``."""
+        return self._shown.trails
+
+    @property
+    def claims(self) -> Claims:
+        """The claims of the tasks after the position ``told_from``."""
+        return self._shown.claims
+
+    @property
+    def sessions(self) -> Sessions:
+        """The sessions of the agents after the position ``told_from``."""
+        return self._shown.sessions
+
+    @property
+    def told_from(self) -> int:
+        """The position before the first entry that is told: 0 as soon as the history is known."""
+        return self._shown.first
 
     def _read(self) -> None:
-        """Read on: the present by a snapshot, then the history piece by piece, then what is new."""
-        if self._head is not None:
-            self._piece(*self._head)
+        """Read on: the present by a snapshot, the newest entries, the history piece by piece, then what is new."""
+        if self._whole is not None:
+            self._piece(self._whole)
             return
         if not (self.is_told or self._is_begun()):
             self.is_told = True
-        if self._head is None:
-            self._fold(anyio.run(self.store.read_on, self._seq))
+        if self._whole is None:
+            self._fold(self._shown, anyio.run(self.store.read_on, self._shown.seq))
 
     def _is_begun(self) -> bool:
         """Show the present by the newest snapshot, if it has enough entries to be worth it. Return whether it has."""
@@ -160,33 +176,43 @@ class FollowedLog:
             return False
         for decision in ledger.fold(loaded.entries):
             account.observe(decision.entry.stream, decision.reaction)
-        self._head = ledger, account
-        self._shows(ledger, account)
+        self._shown, self._whole = Telling(ledger, account), Telling()
+        self.now = self._shown.moment(is_now=True)
         self.is_read = True
         return True
 
-    def _piece(self, ledger: Ledger, account: Account) -> None:
-        """Fold a piece of the history, and keep the present up to date."""
+    def _piece(self, whole: Telling) -> None:
+        """Tell the newest entries, or fold a piece of the history and keep the present up to date."""
+        if not self._has_tried_tail:
+            self._has_tried_tail = True
+            self._tell_tail()
+            return
         if self._untold is None:
             self._untold = iter(anyio.run(self.store.read_on, 0))
         piece = list(islice(self._untold, PIECE_ENTRIES))
-        self._fold(piece)
+        whole.tell(piece, self._keep)
         if piece:
-            self._go_on(ledger, account)
+            self._go_on()
             return
-        self._head, self.is_told = None, True  # from now on there is one fold
-        self._fold(anyio.run(self.store.read_on, self._seq))
+        whole.tell(anyio.run(self.store.read_on, whole.seq), self._keep)
+        self._shown, self._whole, self._untold, self.is_told = whole, None, None, True  # from now on there is one fold
+        self.now = whole.moment(is_now=True)
 
-    def _go_on(self, ledger: Ledger, account: Account) -> None:
+    def _tell_tail(self) -> None:
+        """Tell the newest entries from a position on, if a mark of the log is before it."""
+        begin = self.now.seq - TAIL_ENTRIES
+        if begin > 0 and self._past.has_mark(form_of(self._shown.ledger), begin):
+            tail = Telling(*folded(self.path, begin))
+            tail.tell(anyio.run(self.store.read_on, begin))
+            self._shown, self._has_tail = tail, True
+            self.now = tail.moment(is_now=True)
+
+    def _go_on(self) -> None:
         """Fold what is new into the present by the snapshot."""
-        further = anyio.run(self.store.read_on, ledger.entries)
-        for decision in ledger.fold(further):
-            account.observe(decision.entry.stream, decision.reaction)
+        further = anyio.run(self.store.read_on, self._shown.seq)
         if further:
-            self._shows(ledger, account)
-
-    def _shows(self, ledger: Ledger, account: Account) -> None:
-        self.now = Moment(ledger.entries, ledger.last_ms, dict(ledger.aggregates), account.copied(), is_now=True)
+            self._shown.tell(further)
+            self.now = self._shown.moment(is_now=True)
 
     @property
     def is_there(self) -> bool:
@@ -198,49 +224,52 @@ class FollowedLog:
             message = f"the log {self.path} was removed or replaced; this is its last state that was read"
             raise FileNotFoundError(message)
 
-    def _fold(self, entries: Iterable[Entry]) -> None:
-        """Fold entries of the history, which are the present as well if no snapshot shows a newer one."""
-        seq, at_ms = self._seq, 0
+    def _fold(self, shown: Telling, entries: Iterable[Entry]) -> None:
+        """Fold new entries of a log whose history is known."""
+        before = shown.seq
         try:
-            for decision in self._ledger.fold(entries):
-                seq, at_ms = seq + 1, decision.entry.at_ms
-                name, envelope, reaction = decision.entry.stream, decision.envelope, decision.reaction
-                self._account.observe(name, reaction)
-                self.journal.add(seq, name, envelope, reaction)
-                self.trails.add(seq, name, envelope, reaction)
-                self.claims.observe(name, reaction, seq)
-                self.sessions.observe(name, reaction, seq)
-                if self._past.wants(seq):
-                    self._past.keep(Moment(seq, at_ms, dict(self._ledger.aggregates), self._account.copied()))
+            shown.tell(entries, self._keep)
         finally:
-            if seq > self._seq and self._head is None:
-                self.now = Moment(seq, at_ms, dict(self._ledger.aggregates), self._account.copied(), is_now=True)
-            self._seq = seq
+            if shown.seq > before:
+                self.now = shown.moment(is_now=True)
 
-    def must_be_told(self) -> None:
-        """Raise ``StillReading`` while the past is not known."""
-        if not self.is_told:
-            reading = f"the past of {self.path} is being read: {self._seq:,} of {self.now.seq:,} entries"
+    def _keep(self, told: Telling) -> None:
+        """Keep a snapshot of the past where one is due."""
+        if self._past.wants(told.seq):
+            self._past.keep(told.moment())
+
+    def must_be_told(self, seq: int = 0) -> None:
+        """Raise ``StillReading`` while it is not known what has happened shortly before a position."""
+        if not (self.is_told or (self._has_tail and seq > self.told_from)):
+            done = 0 if self._whole is None else self._whole.seq
+            reading = f"the past of {self.path} is being read: {done:,} of {self.now.seq:,} entries"
             message = self.trouble or reading
             raise StillReading(message)
 
     def at(self, seq: int | None) -> Moment:
         """Return the fleet after the entry at a position; None is now.
 
-        Raises ``UnknownPosition``, and ``StillReading`` while the past is not known.
+        Raises ``UnknownPosition``, and ``StillReading`` while the past is not known and no mark is before it.
         """
         now = self.now
         if seq is None or seq == now.seq:
             return now
-        self.must_be_told()
-        if not 0 < seq < now.seq:
+        if not (0 < seq < now.seq):
+            self.must_be_told()
             message = f"there is no position {seq}; the log {self.path} has the positions 1 to {now.seq}"
             raise UnknownPosition(message)
-        return self._past.at(seq, self._refolded)
+        if not self.is_told and not self._past.has_mark(form_of(self._shown.ledger), seq):
+            self.must_be_told()
+        return self._past.at(seq, self._by_snapshot if self.is_told else self._by_mark)
 
-    def _refolded(self, begin: Moment, entries: Sequence[Entry]) -> Moment:
-        """Fold a part of the log again."""
-        ledger, account, at_ms = self._ledger.beginning(begin.aggregates), begin.account.copied(), begin.at_ms
+    def _by_mark(self, seq: int) -> Moment:
+        """Fold the log from the nearest mark that its writer has kept."""
+        return Telling(*folded(self.path, seq)).moment()
+
+    def _by_snapshot(self, seq: int) -> Moment:
+        """Fold the log from the nearest snapshot of this process."""
+        begin, entries = self._past.near(seq)
+        ledger, account, at_ms = self._shown.ledger.beginning(begin.aggregates), begin.account.copied(), begin.at_ms
         for decision in ledger.fold(entries):
             at_ms = decision.entry.at_ms
             account.observe(decision.entry.stream, decision.reaction)
@@ -279,12 +308,21 @@ class _Past:
             kept = [each for each in kept if each.seq % self._spacing == 0]
         self._snapshots = kept
 
-    def at(self, seq: int, refolded: Refolded) -> Moment:
+    def has_mark(self, form: str, seq: int) -> bool:
+        """Tell whether the log has an earlier snapshot of a form up to a position."""
+        return anyio.run(self._store.has_mark, form, seq)
+
+    def near(self, seq: int) -> tuple[Moment, Sequence[Entry]]:
+        """Return the nearest snapshot before a position, and the entries from there on."""
+        snapshots = self._snapshots
+        begin = snapshots[bisect_right(snapshots, seq, key=lambda each: each.seq) - 1]
+        return begin, anyio.run(self._store.between, begin.seq, seq)
+
+    def at(self, seq: int, make: Callable[[int], Moment]) -> Moment:
+        """Return the moment at a position, which is made if it was not asked for lately."""
         with self._lock:
             if seq not in self._asked:
-                snapshots = self._snapshots
-                begin = snapshots[bisect_right(snapshots, seq, key=lambda each: each.seq) - 1]
-                self._asked[seq] = refolded(begin, anyio.run(self._store.between, begin.seq, seq))
+                self._asked[seq] = make(seq)
                 while len(self._asked) > MOST_PAST:
                     del self._asked[next(iter(self._asked))]
             return self._asked[seq]

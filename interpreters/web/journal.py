@@ -4,14 +4,14 @@ A line has about 400 bytes. The lines are shared by all browsers, so memory depe
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 import msgspec
 
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import Envelope, Reaction, RulesChanged, RunnerRecovered
+from lifefold.core.kernel import Aggregate, Envelope, Reaction, RulesChanged, RunnerRecovered
 from lifefold.effects import Tell
 from lifefold.interpreters.cli.log_filter import concerned
 from lifefold.interpreters.cli.story import SHOWN, happenings
@@ -95,8 +95,8 @@ class Choice(msgspec.Struct, frozen=True):
 class Journal:
     """The lines of a log, in its order. One thread adds; any thread reads up to a position that it knows."""
 
-    def __init__(self) -> None:
-        """Begin without lines."""
+    def __init__(self, attempts: Mapping[str, int] | None = None, there: Mapping[str, Aggregate] | None = None) -> None:
+        """Begin without lines, with the attempts before the first one, and with the aggregates that were there."""
         self.lines: Final[list[Line]] = []
         self.story: Final[list[Told]] = []
         self.lanes: Final[dict[tuple[str, str], list[Line]]] = {}
@@ -104,7 +104,7 @@ class Journal:
         self.idle: Final[list[tuple[int, int]]] = []
         """The times of at least ``IDLE_MS`` without any transition."""
         self._sent: Final[dict[tuple[str, str, int], int]] = {}
-        self._chronicle: Final = Chronicle()
+        self._chronicle: Final = Chronicle(attempts, there)
 
     def add(self, seq: int, aggregate: str, envelope: Envelope, reaction: Reaction) -> None:
         """Add the transitions of the entry at a position."""

@@ -25,8 +25,9 @@ from lifefold.interpreters.fleet_runner.agent_looks import looks
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
 from lifefold.interpreters.fleet_runner.redaction import Secrets
-from lifefold.interpreters.web.followed_log import FollowedLog, Moment
+from lifefold.interpreters.web.followed_log import FollowedLog
 from lifefold.interpreters.web.structs import Action, Agent, At, Cost, Task, Wait
+from lifefold.interpreters.web.telling import Moment
 
 
 class View:
@@ -41,7 +42,12 @@ class View:
         self.now_ms = time.time_ns() // 1_000_000 if self.moment.is_now else self.moment.at_ms
 
     def told(self) -> Self:
-        """Return the view itself, if the past of its log is known. Raises ``StillReading``."""
+        """Return the view itself, if the past shortly before it is known. Raises ``StillReading``."""
+        self.log.must_be_told(self.moment.seq)
+        return self
+
+    def whole(self) -> Self:
+        """Return the view itself, if the whole past of its log is known. Raises ``StillReading``."""
         self.log.must_be_told()
         return self
 
@@ -77,6 +83,7 @@ class View:
             runner,
             log.trouble,
             log.is_told,
+            log.told_from,
         )
 
     @property

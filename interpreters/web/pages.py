@@ -94,7 +94,8 @@ def _task(shelf: Shelf, request: Request) -> structs.TaskPage:
 
 def _diff(shelf: Shelf, request: Request) -> structs.DiffPage:
     attempt, since = number(request, "attempt") or 0, number(request, "since") or 0
-    return diff_page(view(shelf, request).told(), request.path_params["name"], attempt, since)
+    shown = view(shelf, request)
+    return diff_page(shown.whole() if attempt else shown.told(), request.path_params["name"], attempt, since)
 
 
 def _log(shelf: Shelf, request: Request) -> structs.LogPage:

@@ -1,5 +1,6 @@
 """Serving a desk: the socket, the token, the address that is printed, and the end."""
 
+import gc
 import socket
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,10 @@ MOST_HEADER: Final = 16_384
 
 LEAVE_S: Final = 1
 """How long the end of the program waits for streams."""
+
+
+GARBAGE_OBJECTS: Final = 50_000
+"""How many new objects the garbage collector waits for."""
 
 
 class NotServed(Exception):
@@ -62,7 +67,8 @@ class Opened(msgspec.Struct, frozen=True):
     address: str
 
     def run(self) -> None:
-        """Serve until a signal, or until ``leave``."""
+        """Serve until a signal, or until ``leave``. The garbage collector runs less often: lines of logs are many."""
+        gc.set_threshold(GARBAGE_OBJECTS)
         self.server.run([self.bound])
 
     def leave(self) -> None:

@@ -4,6 +4,7 @@ A desk shows logs that were named, or the fleets of the machine. Those come and 
 the desk is open.
 """
 
+import gc
 import hashlib
 import os
 from collections import Counter
@@ -122,6 +123,7 @@ class Shelf:
         while self.logs.get(log.key) is log and not (log.is_told or log.trouble):
             if await to_thread.run_sync(log.take, limiter=self._first_reading) and log.is_read:
                 self.pulse.beat()
+            gc.freeze()  # the history stays, and the collector need not look at it again
         while self.logs.get(log.key) is log:
             if await to_thread.run_sync(log.take):
                 self.pulse.beat()

@@ -31,7 +31,7 @@ class Entries(msgspec.Struct, frozen=True):
 class RunnerSeen(msgspec.Struct, frozen=True):
     """The event ``runner``: whether a runner is at work, and why the log cannot be read on, if so.
 
-    It also comes when the past of a log is known.
+    It also comes when more of the past of a log is known.
     """
 
     fleet: str
@@ -100,7 +100,7 @@ async def events(
 
     A log that comes later begins with its newest entry, and with the event of its runner.
     """
-    seen: dict[str, tuple[bool, str, bool]] = {}
+    seen: dict[str, tuple[bool, str, int]] = {}
     while not pulse.is_over:
         is_behind, beat = False, pulse.next()
         try:
@@ -109,11 +109,11 @@ async def events(
             return
         for log in shown:
             positions.setdefault(log.key, log.now.seq)
-            if seen.get(log.key) != (log.runs, log.trouble, log.is_told):
-                seen[log.key] = (log.runs, log.trouble, log.is_told)
+            if seen.get(log.key) != (log.runs, log.trouble, log.told_from):
+                seen[log.key] = (log.runs, log.trouble, log.told_from)
                 yield _event("runner", RunnerSeen(log.key, log.runs, log.trouble), written(positions, is_one=is_one))
             after = positions[log.key]
-            newest = log.now.seq if log.is_told else after  # the journal has no lines of the newest entries yet
+            newest = log.now.seq if after >= log.told_from else after  # the journal has no lines of those entries yet
             if after < newest:
                 until = min(newest, after + MOST_ENTRIES)
                 positions[log.key] = until

@@ -24,6 +24,7 @@ class At(msgspec.Struct, frozen=True):
 
     ``runner`` is ``at work``, ``gone``, ``over``, or ``unknown`` in the past. ``trouble`` says why the log cannot be
     read on; it is empty while it can. ``is_told``: the past is known, too, and not only the present by a snapshot.
+    ``told_from`` is the position before the first entry of the past that is known.
     """
 
     key: str
@@ -36,6 +37,7 @@ class At(msgspec.Struct, frozen=True):
     runner: str
     trouble: str = ""
     is_told: bool = True
+    told_from: int = 0
 
 
 class Action(msgspec.Struct, frozen=True):

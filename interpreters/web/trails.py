@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from lifefold.core.fleet.dispatch.task_messages import MAILBOX
-from lifefold.core.fleet.system import board
+from lifefold.core.fleet.system import board, worker
 from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import Envelope, Reaction, RunnerRecovered, Transition
-from lifefold.interpreters.explain import why
+from lifefold.core.kernel import Aggregate, Envelope, Reaction, RunnerRecovered, Transition
+from lifefold.interpreters.explain import status, why
 
 _TASK: Final = "task:"
 
@@ -20,9 +20,10 @@ _TASK: Final = "task:"
 class Trail:
     """The story of one task, and its length, owner, sessions and attempts at each position at which it has changed."""
 
-    def __init__(self, task: str) -> None:
-        """Begin an empty trail."""
-        self.story = why.Story(task)
+    def __init__(self, begin: why.Story) -> None:
+        """Begin with a story without lines."""
+        self.begin: Final = begin
+        self.story = begin
         self._marks: Final[list[tuple[int, int, str, int, int]]] = []
 
     def becomes(self, seq: int, story: why.Story) -> None:
@@ -35,7 +36,7 @@ class Trail:
         """Return the story at a position."""
         found = bisect_right(self._marks, seq, key=lambda mark: mark[0])
         if not found:
-            return why.Story(self.story.task)
+            return self.begin
         _, length, owner, sessions, attempts = self._marks[found - 1]
         return why.Story(self.story.task, self.story.lines[:length], owner, sessions, attempts)
 
@@ -43,10 +44,16 @@ class Trail:
 class Trails:
     """The trails of all tasks. A transition is told only to the stories that it can concern."""
 
-    def __init__(self) -> None:
-        """Begin without tasks."""
+    def __init__(self, attempts: Mapping[str, int] | None = None, there: Mapping[str, Aggregate] | None = None) -> None:
+        """Begin without lines, with the attempts before the first one, and with the aggregates that were there."""
         self._trails: Final[dict[str, Trail]] = {}
-        self._worked_at: Final[dict[str, str]] = {}
+        self._attempts: Final = dict(attempts or {})
+        self._worked_at: Final = {
+            name: task
+            for name, of in (there or {}).items()
+            if of.kind == worker.KIND and (task := status.assigned_task(of.record(assignment.machine.name)))
+        }
+        self._owned: Final = dict(self._worked_at)
 
     def add(self, seq: int, aggregate: str, envelope: Envelope, reaction: Reaction) -> None:
         """Take the entry at a position into account."""
@@ -61,12 +68,17 @@ class Trails:
 
     def at(self, task: str, seq: int) -> why.Story:
         """Return the story of a task at a position of the log."""
-        return self._trails[task].at(seq) if task in self._trails else why.Story(task)
+        return self._trails[task].at(seq) if task in self._trails else self._begun(task)
 
     def _of(self, task: str) -> Trail:
         if task not in self._trails:
-            self._trails[task] = Trail(task)
+            self._trails[task] = Trail(self._begun(task))
         return self._trails[task]
+
+    def _begun(self, task: str) -> why.Story:
+        """Return the story of a task before its first line."""
+        owner = next((name for name, at_work in self._owned.items() if at_work == task), "")
+        return why.Story(task, owner=owner, attempts=self._attempts.get(task, 0))
 
     def _concerned(self, aggregate: str, step: Transition) -> Mapping[str, None]:
         """Return the tasks whose stories a transition can concern."""

@@ -1,23 +1,25 @@
-"""A fleet of script agents on a Temporal server, with its brain and hosts as processes, and their traces."""
+"""A fleet of script agents on a Temporal server, with its brain and hosts as processes, and their traces.
+
+Each process of the cluster has a trace of its own, in which the agents that it runs write lines. The times in a trace
+are those of the machine, also if the process has another clock.
+"""
 
 import os
 import signal
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import anyio
-from temporalio.client import Client
+import pytest
 
-from lifefold.core.fleet import system
-from lifefold.interpreters.engine import Ledger
-from lifefold.interpreters.rules import rules_version
-from lifefold.interpreters.store import peek_log
-from temporal_server import dev_server
+from cluster_journal import Journal, read_journal
+from temporal_server import NoTemporal, TemporalServer, temporal_server
 
 LIFEFOLD: Final = Path(sys.executable).with_name("lifefold")
 
@@ -26,56 +28,98 @@ LONG_S: Final = 180.0
 
 LOOK_S: Final = 0.05
 
+REST_MS: Final = 500
+"""The shortest pause between two attempts at a task."""
+
 AGENT: Final = """
+say() { printf '%s %s %s %s %s\\n' "$(date +%s%N)" $$ "$LIFEFOLD_AGENT" "$LIFEFOLD_TASK" "$1" >> "$TRACE"; }
+say begins
+case $LIFEFOLD_TASK in hopeless*) exit 3;; esac
 n=0
 while [ $n -lt $STEPS ]; do
-  printf '%s %s %s %s\\n' "$(date +%s%N)" $$ "$LIFEFOLD_AGENT" "$LIFEFOLD_TASK" >> "$TRACE"
+  say works
   n=$((n + 1)); sleep 0.05
 done
+say ends
 """
-"""An agent that writes a line into the trace at each twentieth of a second: its time, its pid, its name, its task."""
+"""An agent that writes a line at each twentieth of a second: its time, its pid, its name, its task, what it does.
+
+It fails at each task whose name begins with ``hopeless``.
+"""
 
 
 class Life(NamedTuple):
-    """A process of an agent: its task, and the times of its first and last line in the trace, in nanoseconds."""
+    """A process of an agent: its task, and the times of its first and last line in the trace, in nanoseconds.
+
+    ``host`` is the process of the cluster that has run it. ``is_whole``: the agent has come to its end.
+    """
 
     pid: int
     agent: str
     task: str
+    host: str
     begin_ns: int
     end_ns: int
+    is_whole: bool
 
 
 class ClusterSandbox:
     """A folder with a fleet, and the processes of its cluster."""
 
     def __init__(  # noqa: PLR0913 - the size of a fleet, each part with its name
-        self, folder: Path, client: Client, *, agents: int, tasks: int, steps: int, detection_s: int, db: str
+        self,
+        folder: Path,
+        server: TemporalServer,
+        *,
+        agents: int,
+        tasks: int,
+        steps: int,
+        detection_s: int,
+        db: str,
+        hopeless: int,
     ) -> None:
         self.detection_s: Final = detection_s
         self.folder: Final = folder
+        self.server: Final = server
         self.log: Final = folder / ("brain/.lifefold/clustered.db" if db else "fleet.db")
         """The place of the log, or of the file that says on which server it is."""
         self.db: Final = db or str(self.log)
-        self.trace: Final = folder / "trace"
-        self.address: Final = client.service_client.config.target_host
+        self.tasks: Final = (
+            *(f"t{number}" for number in range(tasks)),
+            *(f"hopeless{number}" for number in range(hopeless)),
+        )
         self.processes: Final[dict[str, subprocess.Popen[bytes]]] = {}
         (folder / "agent.sh").write_text(AGENT)
-        lines = ["[fleet]", 'name = "clustered"', "[fleet.env]", f'TRACE = "{self.trace}"', f'STEPS = "{steps}"']
-        lines += ["[fleet.retry]", 'backoff_base = "100ms"']
+        lines = ["[fleet]", 'name = "clustered"', 'env_pass = ["TRACE"]', "[fleet.env]", f'STEPS = "{steps}"']
+        lines += ["[fleet.retry]", f'backoff_base = "{REST_MS}ms"', f'backoff_cap = "{REST_MS}ms"']
+        lines += ["[cluster]", f'detection = "{detection_s}s"']
         for number in range(agents):
             lines += ["[[agents]]", f'name = "a{number}"', f'command = ["sh", "{folder}/agent.sh"]']
-        for number in range(tasks):
-            lines += ["[[tasks]]", f'id = "t{number}"', f'prompt = "Do task {number}."']
+            lines += ['backoff_base = "100ms"', 'backoff_cap = "100ms"']
+        for name in self.tasks:
+            retries = 1 if name.startswith("hopeless") else 9
+            lines += ["[[tasks]]", f'id = "{name}"', f'prompt = "Do {name}."', f"max_retries = {retries}"]
         (folder / "fleet.toml").write_text("\n".join(lines))
 
-    def begin(self, name: str, *words: str) -> subprocess.Popen[bytes]:
-        """Start a process of the cluster. Its output goes into a file of its name."""
-        cluster = ("--server", self.address, "--detection", str(self.detection_s)) if words[0] != "run" else ()
+    def begin(
+        self,
+        name: str,
+        *words: str,
+        server: str = "",
+        db: str = "",
+        around: Mapping[str, str] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        """Start a process of the cluster. Its output goes into a file of its name.
+
+        ``server`` and ``db`` are other addresses, such as those of proxies. ``around`` is a part of its environment.
+        """
+        cluster = ("--server", server or self.server.address, "--detection", str(self.detection_s))
         with (self.folder / f"{name}.out").open("ab") as out:
             folder = self._folder_of(name)
-            argv = [str(LIFEFOLD), words[0], str(folder / "fleet.toml"), "--db", self.db, *cluster, *words[1:]]
-            process = subprocess.Popen(argv, stdout=out, stderr=out, cwd=folder)
+            argv = [str(LIFEFOLD), words[0], str(folder / "fleet.toml"), "--db", db or self.db]
+            argv += [*(cluster if words[0] != "run" else ()), *words[1:]]
+            env = {**os.environ, "TRACE": str(self.folder / f"{name}.trace"), **(around or {})}
+            process = subprocess.Popen(argv, stdout=out, stderr=out, cwd=folder, env=env)
         self.processes[name] = process
         return process
 
@@ -92,13 +136,21 @@ class ClusterSandbox:
         """Start a runner without a cluster."""
         return self.begin("local", "run", "--no-live")
 
-    def begin_brain(self) -> subprocess.Popen[bytes]:
-        """Start a brain."""
-        return self.begin("brain", "brain")
+    def begin_run(self) -> subprocess.Popen[bytes]:
+        """Start ``lifefold run`` on the server: a brain with the output of a local run."""
+        return self.begin("run", "run", "--no-live", "--engine", f"temporal://{self.server.address}")
 
-    def begin_host(self, name: str, *words: str) -> subprocess.Popen[bytes]:
+    def begin_brain(
+        self, *, server: str = "", db: str = "", around: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a brain."""
+        return self.begin("brain", "brain", server=server, db=db, around=around)
+
+    def begin_host(
+        self, name: str, *words: str, server: str = "", db: str = "", around: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         """Start a host."""
-        return self.begin(name, "host", "--name", name, *words)
+        return self.begin(name, "host", "--name", name, *words, server=server, db=db, around=around)
 
     def kill(self, name: str) -> None:
         """End a process by SIGKILL."""
@@ -125,17 +177,29 @@ class ClusterSandbox:
         return brain.returncode
 
     def lives(self) -> list[Life]:
-        """Return the processes of agents that the trace knows, in the order of their beginnings."""
-        seen: defaultdict[tuple[int, str, str], list[int]] = defaultdict(list)
-        for line in self.trace.read_text().splitlines() if self.trace.exists() else ():
-            at_ns, pid, agent, task = line.split()
-            seen[int(pid), agent, task].append(int(at_ns))
-        found = [Life(*key, min(times), max(times)) for key, times in seen.items()]
+        """Return the processes of agents that the traces know, in the order of their beginnings."""
+        seen: defaultdict[tuple[int, str, str, str], list[tuple[int, str]]] = defaultdict(list)
+        for trace in sorted(self.folder.glob("*.trace")):
+            for line in trace.read_text().splitlines():
+                at_ns, pid, agent, task, what = line.split()
+                seen[int(pid), agent, task, trace.stem].append((int(at_ns), what))
+        found = [
+            Life(*key, min(lines)[0], max(lines)[0], is_whole="ends" in {what for _, what in lines})
+            for key, lines in seen.items()
+        ]
         return sorted(found, key=lambda life: life.begin_ns)
 
-    def working(self) -> list[Life]:
-        """Return the agents' processes that are alive."""
-        return [life for life in self.lives() if Path(f"/proc/{life.pid}").exists()]
+    def working(self, host: str = "") -> list[Life]:
+        """Return the agents' processes that are alive, of one host or of all."""
+        return [life for life in self.lives() if Path(f"/proc/{life.pid}").exists() and host in {"", life.host}]
+
+    async def until_working(self, count: int, host: str = "") -> None:
+        """Wait until so many agents are at work, of one host or of all."""
+        await self.until(lambda: len(self.working(host)) >= count)
+
+    async def until_attached(self, host: str) -> None:
+        """Wait until a host takes work."""
+        await self.until(lambda: "takes work" in self.output(host))
 
     def overlaps(self) -> Iterator[tuple[Life, Life]]:
         """Yield pairs of processes of one task, or of one agent, that were alive at the same time."""
@@ -146,11 +210,40 @@ class ClusterSandbox:
                 if is_same and other.begin_ns <= one.end_ns:
                     yield one, other
 
-    async def verified(self) -> int:
-        """Decide on the whole log again: no stream has a gap or a double. Return the number of entries."""
-        with peek_log(self.log) as store:
-            ledger = Ledger(system, rules=rules_version(system))
-            return sum(1 for _ in ledger.verify(await store.read()))
+    def hasty(self) -> Iterator[tuple[Life, Life]]:
+        """Yield attempts at a task, and the next attempt, if that has begun before the pause of a retry was over."""
+        for task in self.tasks:
+            lives = [life for life in self.lives() if life.task == task]
+            for one, other in pairwise(lives):
+                if other.begin_ns - one.end_ns < REST_MS * 1_000_000:
+                    yield one, other
+
+    async def journal(self) -> Journal:
+        """Read and verify the log. Raises ``LogMismatchError`` if it was decided otherwise than these rules decide."""
+        return await read_journal(self.log)
+
+    @property
+    def expected(self) -> dict[str, str]:
+        """The states of the tasks after a run without disturbance."""
+        return {name: "failed" if name.startswith("hopeless") else "closed" for name in self.tasks}
+
+    async def problems(self) -> list[str]:
+        """Return what is wrong after the fleet has ended: by its log, and by the traces of its agents."""
+        journal = await self.journal()
+        done = {life.task for life in self.lives() if life.is_whole}
+        return [
+            *([f"settled: {journal.settled}"] if journal.settled != self.expected else []),
+            *(f"gap or double: {each}" for each in journal.out_of_order),
+            *(f"taken twice: {each}" for each in journal.doubles),
+            *(f"timer too early: {each}" for each in journal.early),
+            *(
+                f"overlap of {(one.end_ns - other.begin_ns) / 1e9:.3f} s: {one} {other}"
+                for one, other in self.overlaps()
+            ),
+            *(f"next attempt too early: {one} {other}" for one, other in self.hasty()),
+            *(f"orphan: {life}" for life in self.working()),
+            *(f"{name} is closed, and no agent has finished it" for name in sorted(journal.closed - done)),
+        ]
 
     def close(self) -> None:
         """End what is left."""
@@ -164,14 +257,35 @@ class ClusterSandbox:
 
 @asynccontextmanager
 async def cluster(  # noqa: PLR0913 - the size of a fleet, each part with its name
-    folder: Path, *, agents: int = 2, tasks: int = 4, steps: int = 20, detection_s: int = 2, db: str = ""
+    folder: Path,
+    *,
+    agents: int = 2,
+    tasks: int = 4,
+    steps: int = 20,
+    detection_s: int = 2,
+    db: str = "",
+    hopeless: int = 0,
 ) -> AsyncGenerator[ClusterSandbox]:
-    """Run a server during the block, and prepare a fleet. At the end all its processes are ended."""
-    async with dev_server() as client:
-        sandbox = ClusterSandbox(
-            folder, client, agents=agents, tasks=tasks, steps=steps, detection_s=detection_s, db=db
-        )
-        try:
-            yield sandbox
-        finally:
-            sandbox.close()
+    """Run a server during the block, and prepare a fleet. At the end all its processes are ended.
+
+    The test is skipped where the server's program is missing.
+    """
+    try:
+        with temporal_server() as server:
+            await server.client()
+            sandbox = ClusterSandbox(
+                folder,
+                server,
+                agents=agents,
+                tasks=tasks,
+                steps=steps,
+                detection_s=detection_s,
+                db=db,
+                hopeless=hopeless,
+            )
+            try:
+                yield sandbox
+            finally:
+                sandbox.close()
+    except NoTemporal as missing:
+        pytest.skip(str(missing))

@@ -63,7 +63,7 @@ def way_to(
     return way_in(check(system, opening=tuple(opening.items()), bounds=bounds), prop)
 
 
-def way_in(report: Report, prop: str) -> list[str]:
+def way_in(report: Report, prop: str, longest: int = LONGEST) -> list[str]:
     """Return the way to where a property is broken, a line for each step; it is short."""
     broken = {each.name: each for each in report.broken()}
     found = [each for name, each in broken.items() if prop in name]
@@ -72,5 +72,5 @@ def way_in(report: Report, prop: str) -> list[str]:
     assert verdict.outcome is Outcome.BROKEN, report
     assert verdict.trace is not None, report
     way = list(verdict.trace.lines(WIDE))
-    assert sum(line.lstrip()[0].isdigit() for line in way) <= LONGEST, way
+    assert sum(line.lstrip()[0].isdigit() for line in way) <= longest, way
     return way

@@ -9,7 +9,7 @@ from lifefold.core.kernel import AggregateType, Event, Rule, System, View, repla
 from lifefold.core.lifecycles.session import Limits
 from lifefold.interpreters.check import check
 from lifefold.interpreters.targets.check_targets import named
-from mutated import NEAR, way_in
+from mutated import LONGEST, NEAR, way_in
 
 BOARD, WORKER = system.aggregates["board"], system.aggregates["worker"]
 LIMITS: Final = Limits(max_consecutive_errors=2, max_total_errors=2)
@@ -62,6 +62,7 @@ def way_through(  # noqa: PLR0913 - what can be different, each with its name
     worker: Iterable[Rule] | None = None,
     fold: Callable[..., Any] | None = None,
     states: int = NEAR,
+    longest: int = LONGEST,
 ) -> list[str]:
     """Check a copy of the fleet with other rules; return the way to where it breaks the property with these words."""
     said = people or {}
@@ -69,4 +70,4 @@ def way_through(  # noqa: PLR0913 - what can be different, each with its name
         "fleet", but(BOARD, said, board, fold), but(WORKER, said, worker), properties=fleet_properties.PROPERTIES
     )
     bounds = replace(named("fleet").bounds, compared=0, states=states)
-    return way_in(check(copy, opening=list(opening(of, 0)), bounds=bounds), prop)
+    return way_in(check(copy, opening=list(opening(of, 0)), bounds=bounds), prop, longest)

@@ -8,9 +8,9 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
+
+from free_port import free_port
 
 START_S: Final = 60
 STOP_S: Final = 60
@@ -35,7 +37,8 @@ class NoServer(Exception):
 class PostgresServer:
     """A running server. Its folder is gone after ``close``."""
 
-    def __init__(self) -> None:
+    def __init__(self, primary: "PostgresServer | None" = None) -> None:
+        """Start a server, or a standby of another one. Raises ``NoServer``."""
         self._bin = _programs()
         self._user = _user()
         self.folder = Path(tempfile.mkdtemp(prefix="lifefold-postgres-"))
@@ -43,11 +46,17 @@ class PostgresServer:
         if self._user is not None:
             shutil.chown(self.folder, self._user)
         self._data = self.folder / "data"
-        self.port = _free_port()
+        self.port = free_port()
         self._names = (f"log_{number}" for number in count(1))
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_gone = threading.Event()
         try:
-            self._run("initdb", "--pgdata", str(self._data), "--auth", "trust", "--username", "lifefold", "--no-sync")
+            if primary is None:
+                trusting = ("--auth", "trust", "--username", "lifefold")
+                self._run("initdb", "--pgdata", str(self._data), *trusting, "--no-sync")
+            else:
+                copying = ("--dbname", primary.url, "--checkpoint", "fast", "--write-recovery-conf", "--no-sync")
+                self._run("pg_basebackup", "--pgdata", str(self._data), *copying)
             self.start()
         except BaseException:
             self.close()
@@ -92,6 +101,16 @@ class PostgresServer:
             else:
                 return
 
+    def wait_for_standbys(self) -> None:
+        """Acknowledge a commit from now on when a standby has it on its disk."""
+        with psycopg.connect(self.url, autocommit=True) as session:
+            session.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            session.execute("SELECT pg_reload_conf()")
+
+    def promote(self) -> None:
+        """Make a standby a server that is written to."""
+        self._run("pg_ctl", "promote", "--pgdata", str(self._data), "--wait")
+
     def kill(self) -> None:
         """Kill all processes of the server at once, as a crash of its machine does."""
         if self._process is None:
@@ -103,6 +122,11 @@ class PostgresServer:
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait(STOP_S)
         self._process = None
+        self._is_gone.set()
+
+    def wait_until_gone(self) -> None:
+        """Wait until another thread has killed the server."""
+        self._is_gone.wait(STOP_S)
 
     def close(self) -> None:
         """Stop the server, and remove its folder."""
@@ -157,12 +181,6 @@ def _user() -> str | None:
 
 def _group(user: str | None) -> int | None:
     return None if user is None else pwd.getpwnam(user).pw_gid
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _children(parent: int) -> list[int]:

@@ -6,6 +6,7 @@ time limit of the client's own notices it.
 
 import select
 import socket
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
@@ -25,6 +26,7 @@ class Proxy:
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._is_open = Event()
         self._is_open.set()
+        self._is_held_back = False
         self._is_over = False
         self._abandoned: set[socket.socket] = set()
         self._cut_after: bytes | None = None
@@ -36,13 +38,19 @@ class Proxy:
         """Forward nothing from now on, and keep all connections; new ones are accepted and get no answer."""
         self._is_open.clear()
 
+    def hold_back(self) -> None:
+        """Forward nothing until ``heal``, and then all that was sent meanwhile: it is late, and not lost."""
+        self._is_held_back = True
+
     def abandon(self) -> None:
         """Forward nothing of the present connections, and keep them; new ones are forwarded."""
         self._abandoned.update(client for client, _ in self._pairs)
 
     def heal(self) -> None:
-        """Close the connections of the partition, and forward those that follow."""
-        self.cut()
+        """Close the connections of the partition, and forward those that follow; those held back go on."""
+        if not self._is_held_back:
+            self.cut()
+        self._is_held_back = False
         self._is_open.set()
 
     def cut(self) -> None:
@@ -80,6 +88,9 @@ class Proxy:
         with client, server, suppress(OSError):
             while not self._is_over:
                 ready, _, _ = select.select([client, server], [], [], LOOK_S)
+                if self._is_held_back:
+                    time.sleep(LOOK_S)  # what is ready stays so
+                    continue
                 if not self._is_open.is_set() or client in self._abandoned:
                     self._hold(client)
                     return

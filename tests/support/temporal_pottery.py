@@ -7,7 +7,7 @@ from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
 
 import kiln
 from kiln import Announce, Fire
@@ -17,8 +17,10 @@ from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpr
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import SqliteStore
 from lifefold.interpreters.temporal import Brain, Cluster, Commits, Host, Performer, Times, connect
+from lifefold.interpreters.temporal.wire import State
 
 FLEET: Final = "pottery"
+LOOK_S: Final = 0.05
 LONG_S: Final = 40.0
 """How long a test waits for what must happen."""
 
@@ -184,6 +186,18 @@ class ClusterPottery:
     async def run_id(self, name: str = "kiln/a") -> str:
         """Return the identity of the present run of an aggregate's workflow; it changes when that continues as new."""
         return (await self.cluster.handle(name).describe()).run_id or ""
+
+    async def child(self, name: str = "kiln/a") -> WorkflowHandle[object, object]:
+        """Return the child workflow of the one activity of an aggregate."""
+        state = await self.cluster.handle(name).query("state", result_type=State)
+        (child,) = state.children
+        return self.cluster.client.get_workflow_handle(child.id)
+
+    async def until_lost(self, child: WorkflowHandle[object, object]) -> None:
+        """Wait until the server has noticed that no host attends to an activity."""
+        with anyio.fail_after(LONG_S):
+            while (await child.describe()).raw_description.pending_activities:  # noqa: ASYNC110 - of a server
+                await anyio.sleep(LOOK_S)
 
     async def verified(self) -> int:
         """Decide on the whole log again; return the number of its entries. No stream has a gap or a double."""

@@ -252,6 +252,8 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "worker: leave: `worker.record('desired_state').reason or ": _TEXT,
     "does not ask `work.sessions == 1`": _ENDLESS,
     "work_begins: `work.state is assignment.State.WORKING and work.sessions == 1` has the other junction": _ENDLESS,
+    "work_begins: `if work.state is assignment.State.WORKING and work.sessions == 1: yield Tell('board', f'ta` is done"
+    " always": _ENDLESS,
     "has no case `assignment.Dropped(reason=reason)`": _GONE,
     "`before.state is not assignment.State.WANTING`": _GONE,
     "report: `assignment.State.WANTING` is PREPARING": _GONE,

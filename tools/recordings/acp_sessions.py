@@ -24,8 +24,16 @@ from sessions import Command, Sandbox, Session, run
 LOGGED: Final = ("--print-logs", "--log-level", "ERROR")
 """opencode says with these arguments why it tries again."""
 
-ARGUMENTS: Final = {"opencode": ("acp",), "gemini": ("--acp", "--model", "gemini-2.5-pro")}
+ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
+    "opencode": ("acp",),
+    "gemini": ("--acp", "--model", "gemini-2.5-pro"),
+    "claude": (),
+    "codex": (),
+}
 """The arguments with which each program speaks the protocol."""
+
+SPEAKERS: Final = {"claude": "claude-agent-acp", "codex": "codex-acp"}
+"""The programs that speak the protocol for another one."""
 
 ASKS: Final = "ask"
 TRIES: Final = 6
@@ -48,6 +56,27 @@ CASES: Final[dict[str, Case]] = {
     "gemini-denied": Case(Mode.WRITE),
     "gemini-permitted": Case(Mode.WRITE, Permissions.ALL),
     "gemini-lost-conversation": Case(Mode.TEXT, after="gemini-success", conversation="lost"),
+    "claude-success": Case(Mode.TEXT, settings=ASKS),
+    "claude-resumed": Case(Mode.TEXT, prompt="Go on", after="claude-success", conversation="resumed", settings=ASKS),
+    "claude-denied": Case(Mode.WRITE, settings=ASKS),
+    "claude-permitted": Case(Mode.WRITE, Permissions.EDIT, settings=ASKS),
+    "claude-failing-command": Case(Mode.SHELL, Permissions.ALL, settings=ASKS),
+    "claude-killed": Case(Mode.HANG, Permissions.EDIT, settings=ASKS),
+    "claude-continued": Case(Mode.TEXT, after="claude-killed", conversation="resumed", settings=ASKS),
+    "claude-limit": Case(Mode.LIMIT, settings=ASKS),
+    "claude-login": Case(Mode.LOGIN, settings=ASKS),
+    "claude-too-long": Case(Mode.TOO_LONG, settings=ASKS),
+    "claude-lost-conversation": Case(Mode.TEXT, conversation="lost", settings=ASKS),
+    "codex-success": Case(Mode.TEXT),
+    "codex-resumed": Case(Mode.TEXT, prompt="Go on", after="codex-success", conversation="resumed"),
+    "codex-written": Case(Mode.WRITE),
+    "codex-read-only": Case(Mode.WRITE, Permissions.READ),
+    "codex-failing-command": Case(Mode.SHELL),
+    "codex-killed": Case(Mode.HANG),
+    "codex-continued": Case(Mode.TEXT, after="codex-killed", conversation="resumed"),
+    "codex-limit": Case(Mode.LIMIT),
+    "codex-login": Case(Mode.LOGIN),
+    "codex-lost-conversation": Case(Mode.TEXT, conversation="lost"),
 }
 """The cases, each after the case that it needs."""
 
@@ -55,6 +84,11 @@ CASES: Final[dict[str, Case]] = {
 def program_of(name: str) -> str:
     """Return the program of a case."""
     return name.partition("-")[0]
+
+
+def place_of(program: str) -> Path:
+    """Return the path of what speaks the protocol for a program."""
+    return BIN / SPEAKERS.get(program, program)
 
 
 class AcpSandbox(Sandbox):
@@ -83,7 +117,7 @@ class AcpSandbox(Sandbox):
             if self.program == "opencode":
                 _tell_the_context(self.home / ".config/opencode/opencode.json")
             _, *words = adapter.argv(brief, Conversation(resumed, begun=True) if resumed else None)
-            argv = (*CLIENT, "lifefold.interpreters.acp_client", str(BIN / self.program), *words)
+            argv = (*CLIENT, "lifefold.interpreters.acp_client", str(place_of(self.program)), *words)
             return run(Command("acp", argv, env, self.work), service, ended_by)
 
 

@@ -39,6 +39,9 @@ def environment(program: str, home: Path, url: str, settings: str = "") -> dict[
             env |= {"ANTHROPIC_BASE_URL": url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
             env |= {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_MAX_RETRIES": "1"}
             env |= {"CLAUDE_CODE_OAUTH_TOKEN" if settings == "subscription" else "ANTHROPIC_API_KEY": KEY}
+            if settings == "ask":
+                (home / ".claude").mkdir(exist_ok=True)
+                (home / ".claude/settings.json").write_text('{"permissions": {"defaultMode": "default"}}')
         case "codex":
             (home / ".codex").mkdir(exist_ok=True)
             provider = 'model = "mock"\nmodel_provider = "mock"\n[model_providers.mock]\nname = "mock"\n'

@@ -21,11 +21,13 @@ PACKAGES: Final = {
     "codex": "@openai/codex",
     "opencode": "opencode-ai",
     "gemini": "@google/gemini-cli",
+    "claude-agent-acp": "@agentclientprotocol/claude-agent-acp",
+    "codex-acp": "@agentclientprotocol/codex-acp",
 }
 """The packages of npm. Aider is a package of PyPI, ``aider-chat``."""
 
-SHORT: Final = tuple(PACKAGES)
-"""The programs that CI installs: each takes seconds. Aider takes a minute."""
+SHORT: Final = ("claude", "codex", "opencode", "gemini")
+"""The programs that CI installs: each takes seconds. The others take a minute."""
 
 ALL: Final = (*PACKAGES, "aider")
 PATIENCE_S: Final = 900
@@ -37,8 +39,12 @@ class Unavailable(Exception):
 
 
 def version(program: str) -> str:
-    """Return the version that is installed: the last one that the adapter was tested with."""
-    return adapter_of(program).tested_versions[-1]
+    """Return the version that is installed: the last one that the adapter was tested with.
+
+    A package that speaks the Agent Client Protocol for another program calls itself by the name of the package.
+    """
+    spoken = dict(each.rsplit(" ", 1) for each in adapter_of("acp").tested_versions)
+    return spoken.get(PACKAGES.get(program, "")) or adapter_of(program).tested_versions[-1]
 
 
 def is_installed(program: str) -> bool:

@@ -185,8 +185,8 @@ def tools_answered(body: str) -> int:
 
 
 def answer(body: str, mode: Mode, number: int) -> Answer | None:
-    """Return the answer to a request; None for no answer at all."""
-    if mode not in {Mode.WRITE, Mode.SHELL, Mode.HANG}:
+    """Return the answer to a request; None for no answer at all. A request with no tools at all asks for a title."""
+    if mode not in {Mode.WRITE, Mode.SHELL, Mode.HANG} or '"tools":[]' in body:
         return Answer(number)
     if tools_answered(body):
         return None if mode is Mode.HANG else Answer(number)

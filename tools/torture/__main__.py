@@ -12,11 +12,12 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
+from cluster_faults import ClusterCampaign
 from disk import DiskCampaign
 from fuzz import FuzzCampaign, GuidedCampaign
 from kills import KillCampaign
 from power import PowerCampaign
-from results_page import NAMES, PAGE, with_results
+from results_page import PAGES, with_results
 from reuse import ReuseCampaign
 from trials import FOLDER, Campaign, Result, go_on, kept
 
@@ -27,6 +28,7 @@ CAMPAIGNS: Final[Mapping[str, tuple[Callable[[], Campaign], int]]] = {
     "signals": (ReuseCampaign, 20),
     "fuzz": (FuzzCampaign, 100_000),
     "guided": (GuidedCampaign, 20),
+    "cluster": (ClusterCampaign, 120),
 }
 """By name: the campaign, and its number of trials."""
 
@@ -73,7 +75,8 @@ def main() -> int:
         show(result)
         found = found or bool(result.wrong)
         if given.results == FOLDER:
-            PAGE.write_text(with_results(PAGE.read_text(), map(kept, NAMES)))
+            for page, names in PAGES.items():
+                page.write_text(with_results(page.read_text(), map(kept, names)))
     return int(found)
 
 

@@ -349,16 +349,11 @@ int kill(pid_t pid, int number) {
     return answer;
 }
 
-pid_t setsid(void) { /* a new leader is known from here on: it can be killed before its program begins */
-    pid_t made = (pid_t)syscall(SYS_setsid);
-    int error = errno;
-    if (made > 0) {
-        char self[256];
-        describe(made, self, sizeof self);
-        note("begin", made, 0, self, 0, "");
-    }
-    errno = error;
-    return made;
+pid_t setsid(void) { /* a new leader is known before it leads: it can be killed right after, before its program begins */
+    char self[256];
+    describe(getpid(), self, sizeof self);
+    note("begin", getpid(), 0, self, 0, "");
+    return (pid_t)syscall(SYS_setsid);
 }
 
 int killpg(pid_t group, int number) { return kill(-group, number); }

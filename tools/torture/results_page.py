@@ -1,19 +1,23 @@
-"""The results of the campaigns in docs/reliability.md, written from their files."""
+"""The results of the campaigns in docs/reliability.md and docs/cluster.md, written from their files."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from trials import Result
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "reliability.md"
+DOCS: Final = Path(__file__).parents[2] / "docs"
 
 BEGIN: Final = "<!-- results: written by `make torture` -->\n"
 END: Final = "<!-- end of results -->\n"
 
-NAMES: Final = ("power", "disk", "kills", "signals", "fuzz", "guided")
+PAGES: Final[Mapping[Path, tuple[str, ...]]] = {
+    DOCS / "reliability.md": ("power", "disk", "kills", "signals", "fuzz", "guided"),
+    DOCS / "cluster.md": ("cluster",),
+}
+"""The pages, with the campaigns on each."""
 
-LISTED: Final = frozenset({"disk", "kills"})
+LISTED: Final = frozenset({"disk", "kills", "cluster"})
 """The campaigns whose points are in the second table."""
 
 

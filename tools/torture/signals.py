@@ -8,8 +8,8 @@
   for ever, so it is enough that the identity was compared after the pidfd was opened.
 - *self*: the sender is the target.
 
-A signal that reached no process needs no proof. A process that has become the leader of a session is known by that,
-before its program begins: the death of its parent can kill it between the two.
+A signal that reached no process needs no proof. A process that becomes the leader of a session is known just before:
+the death of its parent can kill it before its program begins.
 """
 
 from collections import Counter

@@ -12,7 +12,7 @@ from lifefold.core.fleet.dispatch.task_index import tasks_of
 from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate, replace
 from lifefold.interpreters.cli import operator_commands
-from lifefold.interpreters.cli.commands.adding import begun_with, budget_on, given, slots_of
+from lifefold.interpreters.cli.commands.board_additions import begun_with, budget_on, given, slots_of
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.fleet_file import FleetFileError

@@ -37,7 +37,7 @@ from lifefold.interpreters.fleet_file import Agent, FleetFileError, load
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import look
 from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start
-from lifefold.interpreters.fleet_runner.variables import of_program
+from lifefold.interpreters.fleet_runner.variables import login_secrets, of_program
 from lifefold.interpreters.processes import read_order
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.store import LogStore
@@ -49,11 +49,15 @@ _ACCEPTED: Final = "accepted: an agent program whose session at a task has begun
 
 
 class Attached(msgspec.Struct, frozen=True):
-    """The command that resumes a conversation by hand, in its folder, with further variables."""
+    """The command that resumes a conversation by hand, in its folder, with further variables.
+
+    ``secrets`` are variables that are given to the program, and not printed.
+    """
 
     argv: tuple[str, ...]
     folder: str
     variables: dict[str, str]
+    secrets: dict[str, str]
 
     @property
     def typed(self) -> str:
@@ -176,7 +180,9 @@ def _attached(store: LogStore, of: Aggregate) -> Attached:
         )
     agent = _agent_in_file(store, of.key)
     argv = (_program(order.argv[0], agent), *words[1:])
-    return Attached(argv, order.cwd, {} if agent is None else of_program(agent))
+    if agent is None:
+        return Attached(argv, order.cwd, {}, {})
+    return Attached(argv, order.cwd, of_program(agent), login_secrets(agent))
 
 
 def _agent_in_file(store: LogStore, name: str) -> Agent | None:
@@ -202,7 +208,7 @@ def _run(attached: Attached, back: str) -> int:
     print(plain(attached.typed.encode("utf-8", "surrogateescape")), flush=True)
     before = signal.signal(signal.SIGINT, _leave_to_the_program)
     try:
-        env = {**os.environ, **attached.variables}
+        env = {**os.environ, **attached.variables, **attached.secrets}
         return subprocess.call(attached.argv, cwd=attached.folder, env=env)  # noqa: S603 - as in every session
     except OSError as error:
         raise BadInput(f"{attached.argv[0]}: {error.strerror}; run it by hand; {back} gives it back") from error

@@ -16,7 +16,7 @@ FILE = "file"
 def copy(arguments: Namespace) -> None:
     """Copy a log. Raises ``BadInput``."""
     log, target = logs.find_log(arguments.origin), logs.named(arguments.target)
-    if not target.absolute().parent.is_dir():
+    if address_of(target) is None and not target.absolute().parent.is_dir():
         raise BadInput(f"{target}: {target.absolute().parent} is not a folder; accepted: a file in an existing folder")
     try:
         anchor = copy_log(log, target)

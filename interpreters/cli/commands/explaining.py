@@ -23,7 +23,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, must_be_there
 from lifefold.interpreters.cli.wording import age, clock_time, is_missing, this_command
 from lifefold.interpreters.engine import Decision, Ledger
-from lifefold.interpreters.explain import status, task_status, unread
+from lifefold.interpreters.explain import status, task_status, unread, words
 from lifefold.interpreters.explain import why as projection
 from lifefold.interpreters.explain.appearance import appearance
 from lifefold.interpreters.explain.notifications import troubles
@@ -176,7 +176,7 @@ class _Owner(msgspec.Struct):
     def in_words(self) -> str:
         """Return it as a sentence."""
         silent = "" if self.silent_ms is None else f", with its last sign of life {age(self.silent_ms)} ago"
-        look = marked(self.looks, self.looks.state if self.looks is not None else "")
+        look = marked(self.looks, words.of_look(self.looks.state) if self.looks is not None else "")
         return f"{self.name} is {self.lifecycle}: {look}{silent}."
 
 

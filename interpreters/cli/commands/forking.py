@@ -14,6 +14,7 @@ from lifefold.core.kernel.shown import counted
 from lifefold.interpreters.cli.commands.replaying import in_words
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.fitting import terminal_width
+from lifefold.interpreters.cli.logs import named
 from lifefold.interpreters.cli.recorded_logs import OneLog, entries_of, one_log, opened, position_of
 from lifefold.interpreters.cli.wording import moment
 from lifefold.interpreters.cli.written import see_to, write
@@ -22,6 +23,7 @@ from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.recorder.forks import Repeated, repeated, written
 from lifefold.interpreters.recorder.recording import Recorded, recorded
 from lifefold.interpreters.report.emitted_file import is_written_by
+from lifefold.interpreters.store.pointer import address_of
 
 if TYPE_CHECKING:
     from lifefold.interpreters.check import Report
@@ -53,7 +55,7 @@ def fork(arguments: Namespace) -> int:
         see_to(Path(arguments.pytest), "test", lambda text: is_written_by("fork", text))
     found = _forked(one_log(arguments.log, arguments.db), arguments)
     if arguments.write:
-        return _written(found, Path(arguments.write))
+        return _written(found, arguments.write)
     if arguments.without_crash or arguments.recorded:
         return _again(found, arguments)
     return _searched(found, arguments)
@@ -76,13 +78,15 @@ def _head(found: _Fork) -> str:
     return f"{found.of.path} forked after entry {found.seq} of {found.entries} ({at})"
 
 
-def _written(found: _Fork, path: Path) -> int:
-    """Write the fork as a log of its own."""
+def _written(found: _Fork, target: str) -> int:
+    """Write the fork as a log of its own, at a path or an address."""
+    path = named(target)
+    where = address_of(path) or path
     try:
         written(found.of.path, found.seq, found.of.path.stem, path)
     except FileExistsError as error:
-        raise BadInput(f"{path} is there already; name another file") from error
-    print(f"written: {path}")
+        raise BadInput(f"{where} is there already; name another log") from error
+    print(f"written: {where}")
     return 0
 
 

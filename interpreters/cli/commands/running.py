@@ -10,7 +10,7 @@ import sys
 import tempfile
 import traceback
 from argparse import Namespace
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,37 +18,33 @@ from typing import cast
 
 import anyio
 
-from lifefold.core.fleet.system import board
-from lifefold.core.fleet.system.rerun import FinishedFleet, ended, remainder
-from lifefold.core.kernel import LATE_OR_REPEATED
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters import store
-from lifefold.interpreters.cli import awaited, busy, demo_message, displaced, inside, logs, outlet
+from lifefold.interpreters.cli import busy, demo_message, displaced, inside, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
+from lifefold.interpreters.cli.cluster_options import log_of
 from lifefold.interpreters.cli.commands.planning import must_keep_its_name, settle
 from lifefold.interpreters.cli.desk_beside import desk_beside
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.dry_run import dry_run
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
-from lifefold.interpreters.cli.fitting import terminal_width, wrapped
 from lifefold.interpreters.cli.recap import Recap
-from lifefold.interpreters.cli.wording import NO_WORK, as_typed, columns, messages_counted, spent, this_command
+from lifefold.interpreters.cli.run_summary import summary, this_run
+from lifefold.interpreters.cli.running_there import engine_of, run_there
+from lifefold.interpreters.cli.wording import columns, this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.desk import registry
 from lifefold.interpreters.engine import LogMismatchError, WallClock
-from lifefold.interpreters.explain import status, task_status, unread
-from lifefold.interpreters.explain.why.phrases import brief, enumerated
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load, place_of
 from lifefold.interpreters.fleet_file.tasks import unproven
 from lifefold.interpreters.fleet_runner import FleetFolder, OtherFleetError, Runner, UnusableInterpreterError, Verdict
-from lifefold.interpreters.fleet_runner.log_owner import NONE_BEFORE, Before, before_of
+from lifefold.interpreters.fleet_runner.log_owner import NONE_BEFORE, Before
 from lifefold.interpreters.fleet_runner.notices import About
 from lifefold.interpreters.fleet_runner.python_targets import unloadable
-from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
 from lifefold.interpreters.fleet_runner.variables import untold
 from lifefold.interpreters.processes.private import is_open_to_others, make_private, open_private
-from lifefold.interpreters.store import NotAStore, StoreError, Unwritable, peek_log
+from lifefold.interpreters.store import NotAStore, StoreError, Unwritable
 from lifefold.interpreters.store.address import is_address
 from lifefold.interpreters.worktrees.errors import WorkplaceError
 from lifefold.interpreters.worktrees.left_at_pipes import end_own_at_pipes
@@ -63,17 +59,22 @@ def run(arguments: Namespace) -> int:
     """Run a fleet from its fleet file."""
     with outlet.opened() as out, ExitStack() as beside:
         fleet = _load(Path(arguments.fleet), watch=arguments.watch)
-        log = logs.log_of(fleet.source, fleet.name, arguments.db)
+        engine = engine_of(arguments, fleet)
+        log = log_of(arguments, fleet) if engine else logs.log_of(fleet.source, fleet.name, arguments.db)
         if arguments.db and not is_address(arguments.db) and not log.absolute().parent.is_dir():
             raise BadInput(
                 f"--db {log}: {log.absolute().parent} is not a folder; accepted: a file in an existing folder"
             )
         inside.must_not_run(log)
-        if not arguments.db:
+        if not arguments.db and not engine:
             must_keep_its_name(fleet, log)
         if arguments.dry_run:
             return dry_run(fleet, *_before(fleet, log, is_again=arguments.again))
-        displaced.must_not_restart(log, _this_run(fleet, log))
+        if engine:
+            is_live, words = not (arguments.no_live or arguments.transitions), arguments.transitions
+            show_there = partial(display, out=out, live=is_live, transitions=words)
+            return run_there(arguments, fleet, log, show_there, lambda at: desk_beside(at, arguments.serve))
+        displaced.must_not_restart(log, this_run(fleet, log))
         busy.wait_until_readable(log)
         before = NONE_BEFORE
         if arguments.again:
@@ -159,7 +160,7 @@ def _run_and_tell(
         runner, account, verdict = anyio.run(_run, fleet, log, show, prepare, before)
         if runner.displaced is not None:
             return UNEXPECTED  # it was reported when the runner had left
-        _summary(runner, account, verdict, log)
+        summary(runner, account, verdict, log)
     except BadInput:
         raise
     except Exception as error:  # noqa: BLE001 - the last resort: reports what is safe and what to do
@@ -207,7 +208,7 @@ async def _run(
         return runner, account, verdict
     finally:
         if runner.displaced is not None:
-            print(displaced.sentence(runner.displaced, _this_run(fleet, log)), file=sys.stderr)
+            print(displaced.sentence(runner.displaced, this_run(fleet, log)), file=sys.stderr)
         runner.close()
 
 
@@ -266,81 +267,6 @@ _LEAVING = (
     "leaving: sessions are asked to end; Ctrl-C again to kill them",
     "leaving: sessions are killed; Ctrl-C again to leave at once",
 )
-
-
-def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> None:
-    """Print how far the fleet has come, and what is left to do."""
-    print()
-    for line in _summarized(runner, account, verdict, log):
-        print(*wrapped(line, terminal_width()), sep="\n")
-
-
-def _summarized(runner: Runner, account: Account, verdict: Verdict, log: Path) -> Iterator[str]:
-    every = task_status.tasks(runner.aggregates)
-    tasks = task_status.counted(every)
-    closed = sum(1 for task in tasks if task.state == "CLOSED")
-    total = spent(account.spending.total)
-    removed = f"{len(every) - len(tasks)} removed; " if len(every) > len(tasks) else ""
-    yield f"{closed} of {len(tasks)} tasks closed; {removed}{f'spent {total}; ' if total else ''}the log is {log}"
-    with peek_log(log) as store:
-        unmerged, before = UnmergedWork(store), before_of(store).ended
-    yield from filter(None, map(_outcome, every))
-    if runner.fleet.repository is not None and (idle := task_status.without_change(tasks)):
-        yield f"  {brief(enumerated(idle))}: closed, and nothing was changed"
-    outputs = account.outputs(every, runner.folder, logs.option(log))
-    unread_messages = unread.sentences(runner.aggregates)
-    for line in (*_of_agents(runner, verdict), *unread_messages, *awaited.fallen(account.stopped_by), *outputs):
-        yield f"  {as_typed(line)}"
-    for name, message, _ in runner.standing():
-        if message != account.stopped_by.get(name):
-            yield f"  {name}: {as_typed(message)}"
-    waiting = awaited.lines(awaited.waiting(runner.aggregates), account.paused_by, logs.option(log))
-    for line in (*unmerged.lines([task.id for task in every if task.state != "CLOSED"]), *waiting):
-        yield f"  {line}"
-    for line in strange(runner.refused.counts):
-        yield f"  {line} (listed in {runner.folder.refusals})"
-    for line in _onward(runner, verdict, before, _this_run(runner.fleet, log)):
-        yield line
-
-
-def _outcome(of: task_status.TaskStatus) -> str:
-    """Return the line of a task in the summary; empty if its work is merged."""
-    if of.state != "CLOSED":
-        return f"  {of.id}: {of.in_words}{f': {of.reason}' if of.reason else ''}"
-    return f"  {of.id}: on branch {of.branch}" if of.branch else ""
-
-
-def strange(refused: Mapping[str, int]) -> Iterator[str]:
-    """Yield a line with the numbers of refused events that no orderly run has, by kind."""
-    found = [f"{count} {kind}" for kind, count in sorted(refused.items()) if kind not in LATE_OR_REPEATED]
-    if found:
-        yield f"refused events: {', '.join(found)}"
-
-
-def _of_agents(runner: Runner, verdict: Verdict) -> Iterator[str]:
-    """Yield the agents that have stopped before the end, and those with undelivered operator messages."""
-    for agent in status.agents(runner.aggregates):
-        if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason not in {NO_WORK, ""}:
-            yield f"{agent.name} has stopped: {agent.reason}"
-        if agent.undelivered:
-            yield f"{agent.name}: {messages_counted(agent.undelivered)} undelivered: no session has completed with them"
-
-
-def _onward(runner: Runner, verdict: Verdict, before: FinishedFleet, command: str) -> Iterator[str]:
-    """Yield the command that goes on with the tasks that are not done."""
-    if verdict is Verdict.HELD:
-        yield f"only an operator can move this fleet on (see above); then, to go on:  {command}"
-    elif verdict is Verdict.LEFT:
-        yield f"left before the end; to go on:  {command}"
-    elif remainder(runner.fleet.plan, ended(runner.aggregates[board.NAME], before)).tasks:
-        yield f"to do in a new log what was not done:  {command} --again"
-
-
-def _this_run(fleet: Fleet, log: Path) -> str:
-    """Return the command that runs this fleet with this log."""
-    usual = logs.default_log(fleet.source, fleet.name)
-    elsewhere = () if logs.are_one(log, usual) else ("--db", str(log))
-    return f"{this_command()} run {shlex.join((str(fleet.source), *elsewhere))}"
 
 
 def _of_the_store(error: BaseException) -> StoreError | None:

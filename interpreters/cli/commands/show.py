@@ -128,7 +128,8 @@ def _agent(page: AgentPage, store: LogStore, width: int, *, runs: bool) -> Itera
     yield f"{'service' if of.kind == 'service' else 'agent'} {of.name}: {state}"
     yield ""
     yield from _field("asked of it", ", ".join(filter(None, (of.desired_state, of.reason))), width)
-    yield from _field("in the log", f"{of.state} since {moment(of.since_ms)} ({age(now_ms - of.since_ms)})", width)
+    in_log = of_agent(of.state, of.task, of.desired_state)
+    yield from _field("in the log", f"{in_log} since {moment(of.since_ms)} ({age(now_ms - of.since_ms)})", width)
     yield from _field("evidence", _evidence(page, now_ms, runs=runs, then=not is_now), width)
     yield from _field("next", coming(of.timer, now_ms) if of.timer else "", width)
     at = "" if of.doing in {assignment.State.IDLE, assignment.State.WANTING} else of.doing

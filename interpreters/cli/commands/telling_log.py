@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from lifefold.core.fleet import system
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.kernel import RulesChanged, RunnerRecovered, SystemStep
@@ -19,12 +18,15 @@ from lifefold.interpreters.cli.earlier import found_earlier
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.fitting import terminal_width
 from lifefold.interpreters.cli.log_filter import Chosen, since
+from lifefold.interpreters.cli.log_pages import USUAL_LINES, Begun, Part, begun, newest_part
 from lifefold.interpreters.cli.pager import is_coloured
+from lifefold.interpreters.cli.positions import newest_position
 from lifefold.interpreters.cli.recorded_logs import OneLog, one_log
 from lifefold.interpreters.cli.story import happenings, rules_changed
 from lifefold.interpreters.cli.story_lines import story_lines
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.explain.chronicle import Chronicle
+from lifefold.interpreters.store import LogStore
 
 Lines = Callable[[Decision], Iterator[str]]
 
@@ -39,35 +41,64 @@ def log(arguments: Namespace) -> None:
     if of is not None:
         tell(of, arguments, since_ms)
         return
-    ledger = Ledger(system)
     with logs.peek(arguments.db, arguments.at) as store:
-        lines = _lines(arguments, chosen)
-        decisions = logs.decisions(store, ledger)
-        if arguments.format == "sequence":
-            printed = [_diagram(store.path.stem, chosen, decisions, is_whole=arguments.all)]
-        elif arguments.format == "table":
-            printed = _table(chosen, decisions)
-        else:
-            printed = [each for decision in decisions for each in lines(decision)]
-        unknown = (str(found_earlier(store, each)) for each in chosen.missing(ledger.aggregates))
-        _warn_or_refuse(unknown, may_come=arguments.follow)
+        if chosen.tasks or chosen.agents:
+            unknown = (str(found_earlier(store, each)) for each in chosen.missing(logs.fold(store).aggregates))
+            _warn_or_refuse(unknown, may_come=arguments.follow)
+        part = _part(store, arguments, chosen)
         if arguments.json and not arguments.follow:
-            print(json.dumps([json.loads(each) for each in printed], indent=2))
+            print(json.dumps([json.loads(each) for each in part.lines], indent=2))
             return
-        for line in printed:
+        for line in part.lines:
             print(line)
+        if not part.is_whole and not arguments.since:
+            said = f"these are the last lines; lifefold log{logs.LOG} --last 0 prints all of them"
+            print(logs.typed(said, store), file=sys.stderr)
         if arguments.follow:
-            sys.stdout.flush()
-            for decision in logs.decisions_as_they_come(store, ledger, lambda of: is_over(of.aggregates)):
-                for line in lines(decision):
-                    print(line, flush=True)
+            _follow(store, part.begun.ledger, _lines(arguments, chosen, part.begun.chronicle))
 
 
-def _lines(arguments: Namespace, chosen: Chosen) -> Lines:
-    """Return the function that makes lines of a decision; it is given every decision of the log."""
+def _follow(store: LogStore, ledger: Ledger, lines: Lines) -> None:
+    """Print the lines of further entries, until the fleet is over."""
+    sys.stdout.flush()
+    for decision in logs.decisions_as_they_come(store, ledger, lambda of: is_over(of.aggregates)):
+        for line in lines(decision):
+            print(line, flush=True)
+
+
+def _part(store: LogStore, arguments: Namespace, chosen: Chosen) -> Part:
+    """Return the chosen lines: the last ones, or all since a time, or all."""
+    most = _most(arguments)
+
+    def read(of: Begun) -> list[list[str]]:
+        decisions = logs.decisions(store, of.ledger)
+        if arguments.format == "sequence":
+            return [[_diagram(store.path.stem, chosen, decisions, is_whole=arguments.all)]]
+        if arguments.format == "table":
+            return [_table(chosen, decisions, of.seq)]
+        lines = _lines(arguments, chosen, of.chronicle)
+        return [list(lines(decision)) for decision in decisions]
+
+    if most:
+        return newest_part(store, most, read)
+    before = store.position_at(chosen.since_ms - 1) if chosen.since_ms else 0
+    of = begun(store, min(before, newest_position(store)))
+    return Part(of, [line for lines in read(of) for line in lines], not of.seq)
+
+
+def _most(arguments: Namespace) -> int:
+    """Return how many lines are printed; 0 for all."""
+    if arguments.last is not None:
+        return int(arguments.last)
+    is_all = arguments.since or arguments.json or arguments.format != "lines"
+    return 0 if is_all else USUAL_LINES
+
+
+def _lines(arguments: Namespace, chosen: Chosen, chronicle: Chronicle) -> Lines:
+    """Return the function that makes lines of a decision; it is given every further decision of the log."""
     if arguments.json or arguments.all:
         return lambda decision: _transitions(chosen, decision, as_json=arguments.json)
-    chronicle, width, colours = Chronicle(), terminal_width(), is_coloured()
+    width, colours = terminal_width(), is_coloured()
     return lambda decision: _story(chronicle, chosen, decision, width, colours=colours)
 
 
@@ -86,6 +117,9 @@ def _must_fit(arguments: Namespace) -> None:
     """Raise ``BadInput`` for options that exclude each other."""
     if arguments.format in {"sequence", "table"} and (arguments.json or arguments.follow):
         raise BadInput(f"--format {arguments.format} goes with neither --json nor --follow")
+    if arguments.last is not None and (arguments.since or arguments.format in {"sequence", "table"}):
+        other = "--since" if arguments.since else f"--format {arguments.format}"
+        raise BadInput(f"--last and {other}: accepted: one of them")
     if arguments.follow and arguments.at:
         raise BadInput("--follow and --at: accepted: one of them, because the past does not go on")
 
@@ -101,11 +135,14 @@ def _own(arguments: Namespace) -> OneLog | None:
     return None if of.is_fleet else of
 
 
-def _table(chosen: Chosen, decisions: Iterable[Decision]) -> list[str]:
-    """Return the entries with a chosen transition as a table, with all their transitions."""
+def _table(chosen: Chosen, decisions: Iterable[Decision], before: int) -> list[str]:
+    """Return the entries with a chosen transition as a table, with all their transitions.
+
+    ``before`` is the position before the first one.
+    """
     found = [
         row
-        for seq, each in enumerate(decisions, 1)
+        for seq, each in enumerate(decisions, before + 1)
         if any(chosen.accepts(each.entry.stream, each.reaction, step) for step in each.reaction.transitions)
         for row in rows(seq, SystemStep(each.entry.stream, each.envelope, each.reaction))
     ]

@@ -16,7 +16,7 @@ from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.recorder.recording import Recorded, recorded
 from lifefold.interpreters.report.trace import kernel_words
 
-OF_FLEETS = ("task", "agent", "follow")
+OF_FLEETS = ("task", "agent", "follow", "last")
 """The options that only the log of a fleet has."""
 
 HEAD = ("POSITION", "TIME", "ENTITY", "STATE", "INPUT", "CAUSE", "BY")

@@ -5,9 +5,11 @@ machines report the same fact, the story has it once. Repeated lines, or repeate
 chapter with the number of repetitions.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from pyrsistent import PVector, pvector
 
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.dispatch.task_messages import MAILBOX
@@ -41,6 +43,10 @@ class Chapter(msgspec.Struct, frozen=True):
     lines: tuple[Line, ...]
 
 
+NO_LINES: Final[PVector[Line]] = pvector()
+"""The lines of a story that has not begun. A long story shares them with its earlier versions."""
+
+
 class Story(msgspec.Struct, frozen=True):
     """The history of a task. ``owner`` is the worker that has it; ``sessions`` counts those of its current claim.
 
@@ -48,7 +54,7 @@ class Story(msgspec.Struct, frozen=True):
     """
 
     task: str
-    lines: tuple[Line, ...] = ()
+    lines: PVector[Line] = NO_LINES
     owner: str = ""
     sessions: int = 0
     attempts: int = 0
@@ -108,7 +114,7 @@ def _of_owner(story: Story, transition: Transition) -> Story:
 
 
 def _told(story: Story, line: Line) -> Story:
-    return replace(story, lines=(*story.lines, line))
+    return replace(story, lines=story.lines.append(line))
 
 
 def who(actor: str) -> str:
@@ -121,10 +127,10 @@ _TOLD_IT: Final = frozenset({mailbox.machine.name, desired_state.machine.name, q
 """Machines whose events come from others; the actor of all other events is the agent itself."""
 
 
-def chapters(lines: tuple[Line, ...]) -> tuple[Chapter, ...]:
+def chapters(lines: Sequence[Line]) -> tuple[Chapter, ...]:
     """Return the lines with repetitions folded: from the front, the longest cover first, then the shortest passage."""
     made: list[Chapter] = []
-    at = 0
+    at, lines = 0, tuple(lines)
     while at < len(lines):
         length, times = max(_repeats(lines, at), key=lambda each: (each[0] * each[1], -each[0]))
         made.append(_chapter(lines[at : at + length * times], length))
@@ -136,7 +142,7 @@ LONGEST: Final = 12
 """The longest repeated passage, in lines: more than one attempt at a task has."""
 
 
-def _repeats(lines: tuple[Line, ...], at: int) -> list[tuple[int, int]]:
+def _repeats(lines: Sequence[Line], at: int) -> list[tuple[int, int]]:
     """Return the passages that begin at ``at``: their lengths, and how often each repeats."""
     found = [(1, 1)]
     for length in range(1, LONGEST + 1):
@@ -148,12 +154,12 @@ def _repeats(lines: tuple[Line, ...], at: int) -> list[tuple[int, int]]:
     return found
 
 
-def _chapter(lines: tuple[Line, ...], length: int) -> Chapter:
+def _chapter(lines: Sequence[Line], length: int) -> Chapter:
     merged = tuple(_merge(lines[at::length]) for at in range(length))
     return Chapter(len(lines) // length, lines[0].at_ms, lines[-1].at_ms, merged)
 
 
-def _merge(lines: tuple[Line, ...]) -> Line:
+def _merge(lines: Sequence[Line]) -> Line:
     """Merge equal lines into one, with all actors."""
     by, to = (", ".join(dict.fromkeys(names)) for names in ([each.by for each in lines], [each.to for each in lines]))
     return replace(lines[0], by=by, to=to)

@@ -15,10 +15,15 @@ from lifefold.interpreters.store.meta import digest_of_meta, meta_of
 from lifefold.interpreters.store.protocol import StoreError
 from lifefold.interpreters.store.writing import transaction
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The version of these tables; ``meta`` has it under the name ``schema``."""
 
-STEPS: Final[dict[int, tuple[str, ...]]] = {}
+_PASTS: Final = (
+    "CREATE TABLE pasts (stream TEXT NOT NULL, ref TEXT NOT NULL, position BIGINT NOT NULL, version BIGINT NOT NULL,"
+    " is_live BIGINT NOT NULL, data BYTEA NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (stream, ref, position))"
+)
+
+STEPS: Final[dict[int, tuple[str, ...]]] = {1: (_PASTS,)}
 """The statements that bring a log of this version to the next one. The next writer executes them."""
 
 OLDEST_SERVER: Final = 140_000
@@ -42,6 +47,7 @@ _TABLES: Final = (
         "CREATE TABLE snapshots (stream TEXT NOT NULL, ref TEXT NOT NULL, version BIGINT NOT NULL,"
         " is_live BIGINT NOT NULL, data BYTEA NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (stream, ref))"
     ),
+    _PASTS,
     "INSERT INTO meta VALUES ('epoch', '0'), ('anchor', '0 ')",
 )
 

@@ -322,7 +322,7 @@ class PostgresStore(LogStore):
             return  # it was written before the connection was lost
         try:
             with transaction(self._connection) as connection:
-                known = write(self.path, connection, batch, self._epoch, self._known)
+                known = write(self.path, connection, batch, self._epoch, self._known).anchor
         except OutcomeUnknown:
             self._doubt = _Doubt(batch, self._after(batch))
             raise

@@ -20,9 +20,11 @@ from lifefold.interpreters.fleet_runner.agent_programs import CLIENT
 
 pytest.importorskip("acp")
 
-from acp.schema import PermissionOption, ToolCallLocation, ToolCallUpdate
+from acp.helpers import start_tool_call, update_tool_call
+from acp.schema import PermissionOption, PromptResponse, ToolCallLocation, ToolCallUpdate, Usage
 
 from lifefold.interpreters.acp_client import permission
+from lifefold.interpreters.acp_client.client import AgentListener, tokens_of
 from lifefold.interpreters.acp_client.permission import Decision
 
 HANG_S = 200
@@ -135,6 +137,58 @@ async def test_an_agent_that_may_edit_changes_files_of_its_worktree_only(
     wanted = call(locations=[ToolCallLocation(path=path)])
     found = await permission.decided(wanted, "edit", "edit", None)
     assert (found.allows, found.reason) == (allows, "" if allows else permission.NO_CLAIM)
+
+
+def listening() -> tuple[AgentListener, list[dict[str, Any]]]:
+    """Return a listener whose agent was prompted, and the lines that it prints from now on."""
+    printed: list[dict[str, Any]] = []
+    listener = AgentListener(Printer(lambda line: printed.append(json.loads(line))), "", None)
+    listener.is_prompted = True
+    return listener, printed
+
+
+@pytest.mark.anyio
+async def test_a_tool_whose_input_is_still_written_is_printed_with_its_next_report() -> None:
+    """So a screen and a standing answer have the command. Its kind is that of its first report."""
+    listener, printed = listening()
+    await listener.session_update("s", start_tool_call("c", "Terminal", kind="execute", status="pending", raw_input={}))
+    assert printed == []
+    await listener.session_update("s", update_tool_call("c", raw_input={"command": "pytest -q"}))
+    await listener.session_update("s", update_tool_call("c", status="completed"))
+    begun = {"acp": "tool", "id": "c", "kind": "execute", "subject": "pytest -q"}
+    assert printed == [begun, {"acp": "tool_over", "id": "c", "ok": True}]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_tool_whose_input_is_told_by_its_request_is_printed_before_the_answer() -> None:
+    listener, printed = listening()
+    await listener.session_update("s", start_tool_call("c", "Terminal", kind="execute", status="pending", raw_input={}))
+    wanted = ToolCallUpdate(tool_call_id="c", raw_input={"command": "pytest -q"})
+    await listener.request_permission("s", wanted, [])
+    assert [(each["acp"], each["kind"], each.get("subject")) for each in printed] == [
+        ("tool", "execute", "pytest -q"),
+        ("denied", "execute", None),
+    ]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("more", [{"raw_input": None}, {"status": "in_progress"}, {"raw_input": {"command": "ls"}}])
+async def test_a_tool_that_is_under_way_is_printed_at_once(more: dict[str, Any]) -> None:
+    """Some agents never tell an input."""
+    listener, printed = listening()
+    first: dict[str, Any] = {"kind": "execute", "status": "pending", "raw_input": {}, **more}
+    await listener.session_update("s", start_tool_call("c", "Terminal", **first))
+    assert [each["acp"] for each in printed] == ["tool"]
+
+
+@pytest.mark.parametrize(("total", "output"), [(1207, 7), (1209, 9)])
+def test_thoughts_count_once_whether_they_are_part_of_the_output_or_not(total: int, output: int) -> None:
+    """The sum of all tokens tells it."""
+    usage = Usage(
+        input_tokens=200, cached_read_tokens=1000, output_tokens=7, thought_tokens=2, total_tokens=total
+    )  # fmt: skip
+    assert tokens_of(PromptResponse(stop_reason="end_turn", usage=usage)) == Tokens(200, 1000, 0, output)
 
 
 @contextmanager

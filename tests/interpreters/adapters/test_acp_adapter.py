@@ -30,13 +30,36 @@ from lifefold.interpreters.testing.adapters import fuzz, read
 
 ACP = adapter_of("acp")
 
+UNASKED = "there is no operator to ask: this session has no claim of a fleet"
+
 OUTCOMES = {
-    "gemini-denied": (Outcome.DENIED, "edit: there is no operator to ask: this session has no claim of a fleet"),
+    "claude-continued": (Outcome.SUCCESS, "done"),
+    "claude-denied": (Outcome.DENIED, f"edit: {UNASKED}"),
+    "claude-failing-command": (Outcome.SUCCESS, "done"),
+    "claude-killed": (Outcome.FAILED, "the turn was cancelled"),
+    "claude-limit": (Outcome.LIMITED, "API Error: Request rejected (429)"),
+    "claude-login": (Outcome.LOGIN_REFUSED, "Authentication required"),
+    "claude-lost-conversation": (Outcome.CONVERSATION_LOST, "Resource not found"),
+    "claude-permitted": (Outcome.SUCCESS, "done"),
+    "claude-resumed": (Outcome.SUCCESS, "done"),
+    "claude-success": (Outcome.SUCCESS, "done"),
+    "claude-too-long": (Outcome.PROMPT_TOO_LONG, "Prompt is too long"),
+    "codex-continued": (Outcome.SUCCESS, "done"),
+    "codex-failing-command": (Outcome.SUCCESS, "done"),
+    "codex-killed": (Outcome.CRASHED, "ended with status 1, without a result"),
+    "codex-limit": (Outcome.LIMITED, "Internal error: You"),
+    "codex-login": (Outcome.LOGIN_REFUSED, "Authentication required"),
+    "codex-lost-conversation": (Outcome.CONVERSATION_LOST, "Internal error: no rollout found"),
+    "codex-read-only": (Outcome.SUCCESS, "done"),
+    "codex-resumed": (Outcome.SUCCESS, "done"),
+    "codex-success": (Outcome.SUCCESS, "done"),
+    "codex-written": (Outcome.SUCCESS, "done"),
+    "gemini-denied": (Outcome.DENIED, f"edit: {UNASKED}"),
     "gemini-lost-conversation": (Outcome.CONVERSATION_LOST, "Internal error: Invalid session identifier"),
     "gemini-permitted": (Outcome.SUCCESS, "done"),
     "gemini-success": (Outcome.SUCCESS, "done"),
     "opencode-continued": (Outcome.SUCCESS, "done"),
-    "opencode-denied": (Outcome.DENIED, "edit: there is no operator to ask: this session has no claim of a fleet"),
+    "opencode-denied": (Outcome.DENIED, f"edit: {UNASKED}"),
     "opencode-failing-command": (Outcome.SUCCESS, "done"),
     "opencode-killed": (Outcome.CRASHED, "ended with status 1, without a result"),
     "opencode-limit": (Outcome.LIMITED, "The usage limit has been reached"),
@@ -102,16 +125,55 @@ def test_opencode_tells_the_money_of_the_conversation_and_gemini_the_tokens_of_t
     assert totals(of_recording("gemini-permitted")[1])[-1] == (Counted.SESSION, Cost(Tokens(input=180, output=10)))
 
 
+@pytest.mark.parametrize(
+    ("name", "total"),
+    [
+        ("claude-permitted", Cost(Tokens(200, 80, output=14), 1_644)),
+        ("codex-written", Cost(Tokens(400, 2000, output=14))),
+    ],
+)
+def test_programs_for_claude_and_codex_tell_the_tokens_of_the_answers(name: str, total: Cost) -> None:
+    """Two answers each. That of Claude Code has money, too, with that of a title."""
+    assert totals(of_recording(name)[1])[-1][1] == total
+
+
+def test_programs_for_claude_and_codex_tell_what_a_tool_is_used_on() -> None:
+    """Also if the model has not written the input of the tool when it is announced."""
+    begun = [
+        each
+        for name in ("claude-permitted", "codex-written")
+        for each in of_recording(name)[1]
+        if isinstance(each, WorkStarted)
+    ]
+    assert [(each.name, each.subject) for each in begun] == [
+        ("edit", "made.txt"),
+        ("execute", "printf %s 'hello ' > made.txt"),
+    ]
+
+
+def test_claude_tells_the_money_of_the_conversation_through_the_protocol() -> None:
+    """Also after a session that was ended in the middle of a turn, which told none: the next total has its money."""
+    first, resumed, continued = (
+        totals(of_recording(f"claude-{each}")[1])[-1] for each in ("success", "resumed", "continued")
+    )
+    assert [counted for counted, _ in (first, resumed, continued)] == [Counted.CONVERSATION] * 3
+    assert [cost.microusd for _, cost in (first, resumed, continued)] == [1_096, 1_513, 1_930]
+    assert totals(of_recording("claude-killed")[1]) == []
+
+
+def test_the_end_of_a_limit_is_told_by_codex_and_not_by_claude() -> None:
+    (until_ms, _), (unknown, _) = (limits(of_recording(f"{each}-limit")[1])[-1] for each in ("codex", "claude"))
+    assert until_ms is not None
+    assert unknown is None
+
+
 def test_a_limit_that_opencode_logs_is_a_fact_while_its_session_runs() -> None:
     assert limits(of_recording("opencode-limit")[1]) == [(None, "")]
 
 
 def test_a_tool_is_known_by_its_kind() -> None:
     assert works(of_recording("opencode-written")[1]) == [("edit", True)]
-    assert (
-        PermissionDenied("call_2", "edit", "there is no operator to ask: this session has no claim of a fleet")
-        in of_recording("opencode-denied")[1]
-    )
+    assert PermissionDenied("call_2", "edit", UNASKED) in of_recording("opencode-denied")[1]
 
 
 def test_a_tool_is_told_with_what_it_is_used_on() -> None:

@@ -2,7 +2,7 @@
 
 from fleet_sandbox import Sandbox
 from lifefold.interpreters.cli.account import MOST_OUTPUTS
-from lifefold.interpreters.cli.commands.running import strange
+from lifefold.interpreters.cli.run_summary import strange
 
 
 def test_work_that_is_handed_over_to_be_merged_counts_as_one_claim(sandbox: Sandbox) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.cli.cluster_options import pools_of
+from lifefold.interpreters.fleet_file import load
 
 pytest.importorskip("temporalio", reason="needs the extra temporal")
 
@@ -42,7 +44,7 @@ def test_a_server_that_does_not_answer_is_named(
 ) -> None:
     """Nothing is written then."""
     said = refusal(capsys, command, str(fleet), "--server", "127.0.0.1:1")
-    assert "--server 127.0.0.1:1: no Temporal server answers there" in said
+    assert "no Temporal server answers at 127.0.0.1:1, which --server names" in said
     assert list(tmp_path.iterdir()) == [fleet]
 
 
@@ -88,3 +90,35 @@ def test_without_the_library_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "temporalio.client", None)
     said = refusal(capsys, "brain", str(fleet), "--server", "127.0.0.1:1")
     assert "pip install 'lifefold[temporal]'" in said
+
+
+@pytest.mark.parametrize("command", ["brain", "host"])
+def test_the_server_of_the_fleet_file_is_used_and_named(
+    fleet: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """The option comes before it."""
+    fleet.write_text(FLEET.format(more="") + '[cluster]\nengine = "temporal://127.0.0.1:2/agents"\n')
+    said = refusal(capsys, command, str(fleet))
+    assert f"no Temporal server answers at 127.0.0.1:2/agents, which [cluster] of {fleet} names" in said
+    assert "at 127.0.0.1:1, which --server" in refusal(capsys, command, str(fleet), "--server", "127.0.0.1:1")
+
+
+def test_a_fleet_without_a_server_needs_the_option(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no default: a wrong server would begin the fleet elsewhere."""
+    said = refusal(capsys, "brain", str(fleet))
+    assert f"name the Temporal server: --server HOST:PORT, or engine in [cluster] of {fleet}" in said
+
+
+def test_a_missing_key_of_the_fleet_file_is_named(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The path is relative to the fleet file."""
+    fleet.write_text(FLEET.format(more="") + '[cluster]\napi_key_file = "key"\n')
+    said = refusal(capsys, "host", str(fleet), "--server", "127.0.0.1:1")
+    assert f"{fleet.parent / 'key'}: No such file or directory" in said
+
+
+def test_pools_are_those_of_the_fleet_file_and_an_option_comes_first(fleet: Path) -> None:
+    """Agents that neither names are in the default pool."""
+    text = FLEET.format(more="") + '[[agents]]\nname = "bob"\ncommand = ["true"]\n'
+    fleet.write_text(text + '[[cluster.pools]]\nname = "large"\nagents = ["ann"]\n')
+    assert pools_of([], load(fleet)) == {"ann": "large", "bob": "default"}
+    assert pools_of(["ann=small"], load(fleet)) == {"ann": "small", "bob": "default"}

@@ -8,6 +8,7 @@ import pytest
 from conformance import entry
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.store import Batch, SqliteStore, peek_log
+from postgres_server import PostgresServer
 
 
 @pytest.fixture
@@ -57,3 +58,13 @@ def test_a_log_that_is_written_is_not_taken_elsewhere(
     with SqliteStore.open(log):
         assert main(["copy", str(log), str(tmp_path / "copy.db")]) == 2
     assert "another lifefold is running on this log" in capsys.readouterr().err
+
+
+@pytest.mark.cluster
+def test_the_first_copy_of_a_user_to_a_server_needs_no_folder(
+    log: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The pointer is kept in the state of the user, which may not be there yet."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(log.parent / "state"))
+    assert main(["copy", str(log), address := postgres.new_log()]) == 0
+    assert f"copied 2 entries of {log} to {address}" in capsys.readouterr().out

@@ -18,7 +18,9 @@ from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import Batch, SqliteStore
+from lifefold.interpreters.store.postgres import PostgresStore, read_address
 from lobby import ALLOWED, RUN, Pushed, system, written
+from postgres_server import PostgresServer
 
 OWN = "lobby:system"
 
@@ -186,6 +188,21 @@ def test_fork_writes_a_log_of_its_own(door: Path, tmp_path: Path, capsys: pytest
     with SqliteStore.peek(path) as store:
         assert len(anyio.run(store.read)) == 4
     assert main(["fork", OWN, str(door), "--at", "4", "--write", str(path)]) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.cluster
+def test_fork_writes_a_log_on_a_server(
+    door: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The address is accepted as a path is, and a log that is there is not overwritten."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(door.parent / "state"))
+    words = ["fork", OWN, str(door), "--at", "4", "--write", address := postgres.new_log()]
+    assert main(words) == 0
+    assert f"written: {address}" in capsys.readouterr().out
+    with PostgresStore.peek(read_address(address)) as store:
+        assert len(anyio.run(store.read)) == 4
+    assert main(words) == 2
     assert "is there already" in capsys.readouterr().err
 
 

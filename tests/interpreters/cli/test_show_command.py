@@ -65,7 +65,7 @@ def test_the_page_of_an_agent_keeps_apart_what_is_asked_believed_and_evident(tmp
             page = sandbox.json("show", "agent")
         run.rest()
     assert "asked of it   Run" in text
-    assert "in the log    Running since " in text
+    assert "in the log    running since " in text
     assert " is alive, last sign of life " in text
     assert "task          one, working" in text
     assert "messages      Mind the gap" in text

@@ -17,7 +17,7 @@ from lifefold.core.fleet.worker import output, question
 from lifefold.core.fleet.worker.output import Doing, Work, WorkSeen
 from lifefold.core.fleet.worker.question import Answer, Kind, QuestionAnswered, QuestionAsked, Questions, Verdict
 from lifefold.core.kernel import Envelope, Reaction, Refusal
-from lifefold.core.lifecycles import session, turn
+from lifefold.core.lifecycles import session
 from lifefold.effects import FollowOutput, RunSession
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.picture import Picture
@@ -49,9 +49,9 @@ def told(of: Hand) -> TurnStatus:
 @pytest.mark.parametrize(
     ("asked", "words", "names"),
     [
-        ((), "RUNNING", ()),
-        ((LEAVE,), "RUNNING (asks for Bash: ann/Q1)", ("ann/Q1",)),
-        ((WORDS, LEAVE), "RUNNING (asks: ann/Q1)", ("ann/Q1", "ann/Q2")),
+        ((), "working", ()),
+        ((LEAVE,), "working, asks for Bash: ann/Q1", ("ann/Q1",)),
+        ((WORDS, LEAVE), "working, asks: ann/Q1", ("ann/Q1", "ann/Q2")),
     ],
 )
 def test_the_turn_names_the_questions_that_wait(
@@ -65,7 +65,7 @@ def test_the_turn_names_the_questions_that_wait(
     for number, each in enumerate(asked, 1):
         verdict = Verdict.ALLOWED if each.kind is Kind.PERMISSION else Verdict.ANSWERED
         of.give(question.REF, QuestionAnswered(number, Answer(verdict)))
-    assert (told(of).in_words(), told(of).questions, told(of).wanted) == (turn.State.RUNNING, (), "")
+    assert (told(of).in_words(), told(of).questions, told(of).wanted) == ("working", (), "")
 
 
 def test_a_question_does_not_change_the_phase_of_a_turn() -> None:
@@ -73,7 +73,7 @@ def test_a_question_does_not_change_the_phase_of_a_turn() -> None:
     of = at_work()
     of.report(output.REF, FollowOutput.__name__, WorkSeen(1, (Doing(Work.TOOL, "Bash"),), 1))
     of.give(question.REF, LEAVE)
-    assert told(of).in_words() == "TOOL_USE (asks for Bash: ann/Q1)"
+    assert told(of).in_words() == "using a tool, asks for Bash: ann/Q1"
 
 
 async def _hang(activity: RunSession, context: ActivityContext) -> None:
@@ -136,12 +136,12 @@ def test_every_screen_shows_that_a_session_waits_for_an_answer(tmp_path: Path) -
     text = sandbox.fleet.read_text()
     sandbox.fleet.write_text(text.replace("[fleet.retry]", "[fleet.questions]\n\n[fleet.retry]"))
     wide, narrow = anyio.run(_asking, sandbox)
-    assert "running · RUNNING (asks for Bash: agent/Q1)" in wide
+    assert "running · working, asks for Bash: agent/Q1" in wide
     assert any("agent " in line and " asks" in line for line in narrow.splitlines())
     watched = _watched(sandbox.log)
     assert any(line.split()[1:3] == ["agent", "asks"] for line in watched), watched
     (row,) = [line for line in sandbox.call("status").stdout.splitlines() if line.startswith("agent ")]
-    assert "RUNNING (asks for Bash: agent/Q1)" in row
+    assert "working, asks for Bash: agent/Q1" in row
     (agent,) = sandbox.json("status")["agents"]
     assert (agent["turn"]["state"], agent["turn"]["questions"]) == ("RUNNING", ["agent/Q1"])
     assert "agent asks: may it run `make`?" in sandbox.call("why", "plain-1").stdout

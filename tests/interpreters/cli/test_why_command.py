@@ -58,7 +58,7 @@ def test_a_task_whose_runner_has_died_is_not_said_to_be_worked_at_without_a_doub
         run.until("SessionStarted")
         at_work = sandbox.call("why", "slow-1").stdout
         assert "slow-1 is running: agent began with it " in at_work
-        assert "in attempt 1.\nagent is working: ● RUNNING, with its last sign of life " in at_work
+        assert "in attempt 1.\nagent is working: ● running, with its last sign of life " in at_work
         assert " ago.\n\nHow it came there:" in at_work
         assert "lifefold send agent" in at_work
         run.signal(signal.SIGKILL)

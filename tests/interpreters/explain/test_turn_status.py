@@ -42,11 +42,11 @@ def test_an_agent_without_a_claim_has_no_turn() -> None:
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ((), "RUNNING"),
+        ((), "working"),
         ((WorkSeen(1, (Doing(Work.TOOL, "Bash"), Doing(Work.TOOL, "Bash"), Doing(Work.TOOL, "Edit")), 3),),
-         "TOOL_USE (Bash, Edit)"),
-        ((WorkSeen(1, (Doing(Work.COMPACTION),), 0, 1),), "COMPACTING (compaction)"),
-        ((PermissionWanted(1, "1", "Bash"),), "RUNNING (asks for Bash)"),
+         "using Bash, Edit"),
+        ((WorkSeen(1, (Doing(Work.COMPACTION),), 0, 1),), "compacting its context"),
+        ((PermissionWanted(1, "1", "Bash"),), "working, asks for Bash"),
     ],
 )  # fmt: skip
 def test_a_turn_is_told_with_what_its_session_does(facts: tuple[Seen, ...], words: str) -> None:

@@ -292,7 +292,7 @@ def test_a_night_without_a_runner_is_told_of_tasks_that_were_there() -> None:
     """Nothing happened without a runner."""
     begun = why.tell(why.Story("T1"), "board", stepped(task.Unblocked()))
     assert lines(why.resumed(begun, 9))[1:] == ["runner: goes on, after a time without a runner"]
-    assert why.resumed(why.Story("T1"), 9).lines == ()
+    assert not why.resumed(why.Story("T1"), 9).lines
 
 
 # Repetitions

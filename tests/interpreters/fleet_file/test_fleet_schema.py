@@ -74,6 +74,7 @@ def small(key: str = "", path: tuple[str, ...] = ()) -> dict[str, Any]:
     tells: dict[str, Any] = {"run": ["sh"]}
     if key in {"url", "headers"}:
         tells = {"url": "http://localhost/"}
+    both = {name: "client.pem" for name in ("tls_cert", "tls_key") if key in {"tls_cert", "tls_key"}}
     prompt = {"prompt_file": "fleet.toml"} if key == "prompt_file" else {"prompt": "Write hello.txt"}
     return {
         "fleet": {
@@ -91,6 +92,7 @@ def small(key: str = "", path: tuple[str, ...] = ()) -> dict[str, Any]:
         "agents": [{"name": "coder", "roles": ["review"], "restart": {}, "budget": {}, **runs}],
         "tasks": [{"id": "T1", "budget": {}, **prompt}],
         "interpreters": [{"use": "pager"}],
+        "cluster": {"pools": [{"name": "large"}], **both},
     }
 
 

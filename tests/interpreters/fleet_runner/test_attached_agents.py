@@ -100,6 +100,39 @@ def test_a_program_on_the_search_path_of_its_agent_is_attached_by_its_place(tmp_
         assert failed.endswith("run it by hand; lifefold resume talks gives it back\n")
 
 
+def test_a_program_finds_its_conversation_in_the_home_of_its_agent(tmp_path: Path) -> None:
+    """The home and the folders of data are where the session had them. Other variables of the agent stay its own."""
+    sandbox = talking(tmp_path)
+    (tmp_path / "its home").mkdir()
+    more = f'HOME = "{tmp_path}/its home", XDG_DATA_HOME = "/its/data", GREETING = "hello", '
+    sandbox.fleet.write_text(sandbox.fleet.read_text().replace("env = { ", f"env = {{ {more}"))
+    with sandbox.running() as run:
+        run.until("Spawning -> Running")
+        begun(sandbox)
+        _, typed, _ = sandbox.call("attach", "agent:talks").stdout.splitlines()
+    words = shlex.split(typed.partition(" && ")[2])
+    given = dict(each.split("=", 1) for each in words if not each.startswith("-") and "=" in each)
+    assert given == {
+        "HOME": f"{tmp_path}/its home", "XDG_DATA_HOME": "/its/data", "CLAUDE_CONFIG_DIR": "/its own",
+    }  # fmt: skip
+
+
+def test_a_program_by_hand_has_the_login_of_its_agent_which_is_not_printed(tmp_path: Path) -> None:
+    """A variable that is no login of the program stays the agent's own."""
+    sandbox = talking(tmp_path)
+    program = tmp_path / "programs" / "talks"
+    program.write_text(program.read_text().replace("exit 0", 'echo "$ANTHROPIC_API_KEY $MY_TOKEN" > login; exit 0'))
+    more = 'ANTHROPIC_API_KEY = "sk-of-the-agent", MY_TOKEN = "its-other-secret", '
+    sandbox.fleet.write_text(sandbox.fleet.read_text().replace("env = { ", f"env = {{ {more}"))
+    with sandbox.running() as run:
+        run.until("Spawning -> Running")
+        begun(sandbox)
+        told = sandbox.call("attach", "agent:talks", "--exec")
+    assert "of-the-agent" not in told.stdout + told.stderr
+    worktree = tmp_path / ".lifefold" / "sandbox.db.files" / "worktrees" / "talks"
+    assert (worktree / "login").read_text() == "sk-of-the-agent \n"
+
+
 def test_the_end_of_the_program_is_that_of_the_command(tmp_path: Path) -> None:
     """A program that fails by hand makes the command fail with 1, and the agent stays paused."""
     sandbox = talking(tmp_path, status=7)

@@ -150,6 +150,24 @@ async def test_a_report_of_a_host_that_has_lost_the_activity_is_refused(pottery:
     assert (await pottery.kinds("kiln/a")).count("Stoked") == 1
 
 
+async def test_a_loss_and_the_wish_to_end_at_the_same_time_are_both_told(pottery: ClusterPottery) -> None:
+    """The child workflow learns of both in one step, as after a pause of the brain. It still reports to its parent."""
+    await pottery.begin_host("one")
+    await pottery.open()
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    child = await pottery.child()
+    await pottery.end_brain()
+    pottery.scopes["one"].cancel()
+    await pottery.until_lost(child)
+    await child.cancel()
+    await pottery.begin_brain()
+    await pottery.begin_host("two")
+    await pottery.hands.until("fire 1 goes on")
+    pottery.hands.out.set()
+    await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
+
+
 async def test_a_recorded_history_replays(pottery: ClusterPottery) -> None:
     """The loop is deterministic: the server's record of a firing leads it to the same commands again."""
     await pottery.begin_host()

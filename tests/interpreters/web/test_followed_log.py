@@ -175,6 +175,7 @@ def _long(tmp_path: Path) -> Path:
 def test_the_present_of_a_long_log_is_there_before_its_past(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is what a fold of all entries gives, while the history is folded piece by piece and afterwards."""
     monkeypatch.setattr(followed_log, "PIECE_ENTRIES", 50)
+    monkeypatch.setattr(followed_log, "TAIL_ENTRIES", 60)
     with FollowedLog("whole", long) as whole, SqliteStore.peek(long) as store:
         monkeypatch.setattr(followed_log, "PIECE_ENTRIES", 1_000_000)
         whole.take()
@@ -191,11 +192,19 @@ def test_the_present_of_a_long_log_is_there_before_its_past(long: Path, monkeypa
                 assert log.now.aggregates == whole.now.aggregates
                 assert log.now.account.attempts == whole.now.account.attempts
                 assert log.now.account.spending == whole.now.account.spending
-                if not log.is_told:
+                assert log.at(log.now.seq - 1).aggregates == whole.at(log.now.seq - 1).aggregates
+                if pieces == 1:
                     with pytest.raises(StillReading, match="is being read"):
-                        log.at(log.now.seq - 1)
+                        log.must_be_told(log.now.seq)
+                elif not log.is_told:
+                    log.must_be_told(log.now.seq)
+                    assert log.told_from == log.now.seq - 60
+                    assert log.journal.lines == [each for each in whole.journal.lines if each.seq > log.told_from]
+                    assert log.journal.story == [each for each in whole.journal.story if each.seq > log.told_from]
+                    with pytest.raises(StillReading, match="is being read"):
+                        log.must_be_told(log.told_from)
             assert pieces > len(entries) / 50
-            assert log.journal.lines == whole.journal.lines
+            assert (log.told_from, log.journal.lines) == (0, whole.journal.lines)
             assert log.at(len(entries) // 2).aggregates == whole.at(len(entries) // 2).aggregates
 
 

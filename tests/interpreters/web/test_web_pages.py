@@ -112,6 +112,15 @@ def test_asked_believed_and_evident_stand_side_by_side(desk: Served) -> None:
     assert '<g class="box lit" data-key="Running">' in desk.get("/fleets/fleet/agents/ann").text
 
 
+@pytest.mark.parametrize("path", ["/fleets/fleet", "/fleets/fleet/agents/ann"])
+def test_an_agent_has_the_mark_of_its_visual_state_with_its_colour(desk: Served, path: str) -> None:
+    """The mark is that of document 004, as in ``status``: the work of this agent waits for a runner."""
+    looks = desk.json("/fleets/fleet/agents/ann.json")["agent"]["looks"]
+    assert (looks["state"], looks["indicator"], looks["colour"]) == ("IDLE", "□", "gray")
+    shown = re.findall(r'<span class="mark ([^"]*)" title="([^"]*)">(.)</span>', desk.get(path).text)
+    assert (looks["colour"], looks["state"], looks["indicator"]) in shown
+
+
 def test_a_log_page_is_chosen_and_older_pages_follow(both: Served) -> None:
     seen: list[Any] = []
     before = 0

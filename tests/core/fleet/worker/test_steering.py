@@ -350,6 +350,19 @@ def test_finished_work_is_verified_without_its_urgent_message_if_the_account_res
     assert all(each.holds(of.aggregate) for each in steering.OF_WORKERS)
 
 
+def test_a_task_is_given_back_if_the_session_with_its_urgent_message_meets_a_limit() -> None:
+    """Its work is under way again, and is not verified half changed. The next prompt of the agent has the message."""
+    of = following(account="claude", more={steering.REF: Steering(), quota.REF: quota.Quota()})
+    send(start(next_task(of)), "look", urgent=True)
+    end(of, session.Success(), 0)
+    assert states(of) == ("Spawning", "Working")
+    exit_with(start(of), session.Limited())
+    assert of.state("assignment") == "Idle"
+    assert task.Released(2, "account claude rests") in [each for _, _, each in of.told()]
+    assert of.record("mailbox").messages == ("look",)
+    assert all(each.holds(of.aggregate) for each in steering.OF_WORKERS)
+
+
 KEPT: Final = "finished work is not given back because a budget is used up or an account rests"
 
 
@@ -369,6 +382,21 @@ def test_a_check_finds_that_finished_work_is_given_back_when_the_budget_is_used_
     of = replace(small(), agents=(agent,), budget=Budget(Caps(microusd=2), Amounts(microusd=2, sessions=1)))
     way = way_through(KEPT, of, {"mailbox": (mailbox.OperatorMessageArrived,)}, states=1_000)
     assert "OperatorMessageArrived(text='a', urgent=True)" in way[-2]
+    assert "assignment Working → Idle" in way[-1]
+
+
+@pytest.mark.no_cover
+def test_a_check_finds_that_finished_work_is_given_back_when_the_account_rests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another agent of the account has met its limit."""
+    monkeypatch.setattr(worker, "_may_begin_another", always)
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    steered_one = AgentPlan("a0", limits, follows=True, steers=True, account="x")
+    of = replace(small(tasks=2), agents=(steered_one, AgentPlan("a1", limits, account="x")))
+    way = way_through(KEPT, of, {"mailbox": (mailbox.OperatorMessageArrived,)}, states=200_000, longest=16)
+    assert any("worker/a1 session: RunSession says SessionExited(outcome=Limited" in each for each in way)
+    assert "worker/a0 session: RunSession says SessionExited(outcome=Success" in way[-1]
     assert "assignment Working → Idle" in way[-1]
 
 

@@ -74,17 +74,18 @@ def test_a_log_of_an_earlier_version_is_brought_to_this_one_by_its_next_writer(
     """A reader reads it before that. A log of a later version is refused."""
     with PostgresStore.create(address, {}) as store:
         anyio.run(store.append, Batch((entry("a", 1),)))
-    monkeypatch.setattr(schema, "VERSION", 3)
-    steps = {1: ("ALTER TABLE posts ADD COLUMN at_ms BIGINT", "CREATE INDEX later ON posts (at_ms)"), 2: ()}
+    now, later = schema.VERSION, schema.VERSION + 2
+    monkeypatch.setattr(schema, "VERSION", later)
+    steps = {now: ("ALTER TABLE posts ADD COLUMN at_ms BIGINT", "CREATE INDEX later ON posts (at_ms)"), now + 1: ()}
     monkeypatch.setattr(schema, "STEPS", steps)
     with PostgresStore.peek(address) as store:
         assert anyio.run(store.read) == [entry("a", 1)]
     with PostgresStore.open(address) as store:
         anyio.run(store.append, Batch((entry("a", 2),)))
-    assert session.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == ("3",)
+    assert session.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == (str(later),)
     assert session.execute("SELECT at_ms FROM posts").fetchall() == []
     monkeypatch.undo()
-    with pytest.raises(NotAStore, match="has version 3, this lifefold reads 1"):
+    with pytest.raises(NotAStore, match=f"has version {later}, this lifefold reads {now}"):
         PostgresStore.peek(address)
 
 

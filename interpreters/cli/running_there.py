@@ -1,0 +1,121 @@
+"""``lifefold run`` on a Temporal server: a brain in this process, with the display of a local run.
+
+Ctrl-C drains: all agents hold, and the brain leaves when no session runs. Any brain or local runner can go on then.
+"""
+
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from lifefold.core.policy.reasons import AbortReason
+from lifefold.interpreters.cli.account import Account, account_of
+from lifefold.interpreters.cli.cluster_options import cluster_of, must_be_able_to, pools_of, server_of
+from lifefold.interpreters.cli.display import Display, ShownFleet
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.run_summary import summary
+from lifefold.interpreters.cli.watched_brain import OfBrain
+from lifefold.interpreters.desk import registry
+from lifefold.interpreters.fleet_file import Fleet
+from lifefold.interpreters.fleet_file.cluster import ENGINE
+from lifefold.interpreters.fleet_file.values import RefusedError
+from lifefold.interpreters.fleet_runner import OtherFleetError, Verdict
+from lifefold.interpreters.store import Fenced, StoreError
+from lifefold.interpreters.worktrees.errors import WorkplaceError
+
+if TYPE_CHECKING:
+    from lifefold.interpreters.fleet_cluster import FleetBrain
+
+LOCAL: Final = "local"
+"""The engine of one machine: a runner in this process."""
+
+ONLY_LOCAL: Final = ("watch", "again", "accept", "rest", "no_wait")
+"""The options of ``run`` that a brain does not have."""
+
+Show = Callable[[ShownFleet, Account], Display]
+Beside = Callable[[Path], AbstractContextManager[None]]
+
+_LEAVING: Final = (
+    "leaving: all agents hold, and sessions are asked to end; Ctrl-C again to leave them to their hosts",
+    "leaving: sessions go on without a brain",
+)
+
+
+def engine_of(arguments: Namespace, fleet: Fleet) -> str:
+    """Return the address of the engine of a run; empty for a local one. Raises ``BadInput``."""
+    engine = arguments.engine or fleet.cluster.engine or LOCAL
+    if engine == LOCAL:
+        return ""
+    try:
+        ENGINE.parse(engine)
+    except RefusedError as refused:
+        raise BadInput(f'--engine: {refused}; or "{LOCAL}"') from refused
+    unfit = [f"--{name.replace('_', '-')}" for name in ONLY_LOCAL if getattr(arguments, name)]
+    if unfit:
+        raise BadInput(f"{', '.join(unfit)}: not with {engine}; accepted: --engine {LOCAL}, while no brain is at work")
+    return engine
+
+
+def run_there(arguments: Namespace, fleet: Fleet, log: Path, show: Show, beside: Beside) -> int:
+    """Run a fleet on the engine of its arguments; return the exit code."""
+    options = dict.fromkeys(("detection", "tls", "tls_ca", "tls_cert", "tls_key"))
+    named = Namespace(server=arguments.engine, named_by="--engine", command=arguments.command, **options)
+    must_be_able_to(named, fleet)
+    try:
+        return anyio.run(_run, named, fleet, log, show, beside)
+    except* (OtherFleetError, Fenced) as errors:
+        raise BadInput(str(_first(errors))) from errors
+
+
+async def _run(named: Namespace, fleet: Fleet, log: Path, show: Show, beside: Beside) -> int:
+    from lifefold.interpreters.fleet_cluster import FleetBrain  # noqa: PLC0415 - needs an extra
+
+    begins = not log.exists()  # noqa: ASYNC240 - before there is anything to wait for
+    cluster = await cluster_of(named, fleet)
+    try:
+        brain = await FleetBrain.open(fleet, log, cluster, pools_of([], fleet))
+    except (OtherFleetError, WorkplaceError, StoreError) as error:
+        raise BadInput(str(error)) from error
+    registry.note(log, fleet.name, fleet.source)
+    verdict, of = Verdict.LEFT, OfBrain(brain)
+    try:
+        account = Account() if begins else await account_of(log)
+        brain.observers.append(account.observe)
+        with beside(log):
+            print(
+                f"deciding on {server_of(named, fleet)}; hosts run the sessions: lifefold host {fleet.source}",
+                flush=True,
+            )
+            shown = show(of, account)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_leave_on_signal, brain, shown)
+                tasks.start_soon(shown.run)
+                verdict = await brain.run()
+                tasks.cancel_scope.cancel()
+        summary(of, account, verdict, log)
+    finally:
+        brain.close()
+    return verdict
+
+
+async def _leave_on_signal(brain: "FleetBrain", shown: Display) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+        async for number in signals:
+            if brain.leaving < len(_LEAVING):
+                words = _LEAVING[brain.leaving]
+                brain.leave(AbortReason.USER_INTERRUPT if number == signal.SIGINT else AbortReason.SHUTDOWN_SIGNAL)
+                shown.leaving(words)
+            else:
+                shown.give_up()
+                sys.exit(Verdict.LEFT)
+
+
+def _first(errors: BaseExceptionGroup[Any]) -> BaseException:
+    """Return the first error of a group."""
+    error: BaseException = errors.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

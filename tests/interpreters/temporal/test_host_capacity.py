@@ -1,0 +1,68 @@
+"""The aggregates that a host takes: those of its pools, up to the capacity of each."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+import kiln
+from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.temporal import Cluster, Host, Performer, Times
+from lifefold.interpreters.temporal.wire import pool_queue
+from temporal_pottery import ClusterHands
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(name="store")
+def _store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore.create(tmp_path / "log.db", {})) as store:
+        yield store
+
+
+async def host(store: SqliteStore, pools: Mapping[str, int], capacity: int | None = None) -> Host:
+    """Return a host that is not connected to a server."""
+    client = await Client.connect("127.0.0.1:1", lazy=True)
+    cluster = Cluster(client, "pottery", Times(detection_ms=60_000))
+    performer = Performer(kiln.system, store, ClusterHands().interpreter(), cluster)
+    return Host(cluster, performer, "one", pools=pools, capacity=capacity)
+
+
+async def placed(at: Host, aggregate: str, pool: str = "default") -> bool:
+    """Offer an aggregate to a host, and tell whether it takes it."""
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(environment.info, task_queue=pool_queue("pottery", pool))
+    try:
+        return bool(await environment.run(at.place, aggregate) == "one")
+    except ApplicationError as error:
+        return "one is full" not in str(error)
+
+
+async def test_a_burst_of_aggregates_does_not_exceed_the_capacity(store: SqliteStore) -> None:
+    """Work that is on its way counts; an aggregate that the host has already is no further one."""
+    at = await host(store, {"default": 2})
+    assert [await placed(at, name) for name in ("a", "b", "c", "a")] == [True, True, False, True]
+
+
+async def test_each_pool_has_its_own_capacity(store: SqliteStore) -> None:
+    """A full pool leaves the room of the others."""
+    at = await host(store, {"large": 1, "small": 2})
+    assert [await placed(at, name, "large") for name in ("a", "b")] == [True, False]
+    assert [await placed(at, name, "small") for name in ("c", "d", "e")] == [True, True, False]
+
+
+async def test_a_capacity_of_all_pools_comes_on_top(store: SqliteStore) -> None:
+    """It is the machine's."""
+    at = await host(store, {"large": 2, "small": 2}, capacity=3)
+    assert [await placed(at, name, "large") for name in ("a", "b")] == [True, True]
+    assert [await placed(at, name, "small") for name in ("c", "d")] == [True, False]
