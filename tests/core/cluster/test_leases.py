@@ -1,6 +1,7 @@
 """The model of leases: hosts that break its rules are found, and several sessions are several times one session."""
 
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -174,3 +175,28 @@ def test_the_first_states_keep_the_properties() -> None:
     report = check(machine, bounds=bounds)
     assert report.broken() == ()
     assert report.states > 100
+
+
+def test_the_properties_tell_good_from_bad() -> None:
+    """Each property is false of a cluster that breaks it."""
+    once, present, goes_on, moved, done = (each.holds for each in leases.PROPERTIES)
+    alone_there = Cluster(leases=(Lease(2, 1),), seats=((Seat(1),), (Seat(2, runs=True, fence=3),)))
+    twice_there = replace(alone_there, seats=((Seat(1, runs=True, fence=1),), (Seat(2, runs=True, fence=3),)))
+    assert [once(SimpleNamespace(record=each)) for each in (alone_there, twice_there)] == [True, False]
+    assert [
+        goes_on(SimpleNamespace(event=leases.WentOn(), before=each, was=each, after=SimpleNamespace(record=each)))
+        for each in (alone_there, twice_there)
+    ] == [
+        True,
+        False,
+    ]
+    assert [
+        present(SimpleNamespace(event=Started(host), before=alone_there, was=alone_there)) for host in range(2)
+    ] == [False, True]
+    assert [moved(SimpleNamespace(record=each)) for each in (alone_there, Cluster())] == [True, False]
+    assert [done(SimpleNamespace(record=each)) for each in (alone_there, Cluster(ClusterState.SETTLED))] == [
+        False,
+        True,
+    ]
+    assert leases.passing(Cluster()) == leases.Passing()
+    assert len(Started.examples()) == len(Cluster().hosts)
