@@ -1,5 +1,6 @@
 """Bounds of shipped lifecycles with infinitely many states: a predicate for each record."""
 
+from lifefold.core.cluster import leases
 from lifefold.core.fleet.board import budget, fleet_task, notifier, restart_permit, worker_slot
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import conversation, desired_state, question, steering, usage_meter
@@ -98,6 +99,12 @@ def short_record(s: worker_slot.WorkerSlot) -> bool:
     most_successes, most_violations = 11, 1
     trust = s.trust or Trust()
     return trust.successes <= most_successes and trust.violations <= most_violations
+
+
+def two_requests(c: leases.Cluster) -> bool:
+    """Tell whether at most two hosts, one after the other, were given each session."""
+    most = 2
+    return all(each.request <= most for each in c.leases)
 
 
 def few_notifications(n: notifier.Notifier) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from lifefold.core import fleet
+from lifefold.core.cluster import leases
 from lifefold.core.fleet.board import (
     account,
     budget,
@@ -136,6 +137,7 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("conversation", conversation.machine.about, conversation.machine),
     Entry("notifier", notifier.machine.about, notifier.machine),
     Entry("announcer", announcer.machine.about, announcer.machine),
+    Entry("host-leases", leases.machine.about, leases.machine),
 )
 """Every lifecycle, those of the documents first."""
 

@@ -44,6 +44,7 @@ from lifefold.interpreters.targets.bounded import (
     one_section,
     one_undelivered,
     short_record,
+    two_requests,
 )
 from lifefold.interpreters.targets.openings import LADDER, TERMS
 
@@ -288,6 +289,9 @@ CHECK_CONFIGURATIONS: Final[Mapping[str, CheckConfiguration]] = {
     ),
     "fleet-changing": CheckConfiguration(
         opening=openings.changing(), bounds=_usual(commands=2), crashes=_NO_INPUT, of="fleet"
+    ),
+    "host-leases": CheckConfiguration(
+        bounds=Bounds(within={"host-leases": two_requests}, commands=0), crashes=_NO_INPUT
     ),
     "fleet-2x2": CheckConfiguration(
         opening=openings.small(2, 2, retries=0),

@@ -13,7 +13,7 @@ LISTED = (
     " task-approval agent agent-supervised turn turn-completing-fails turn-in-fleet task-in-fleet worker_slot"
     " desired_state mailbox stall_detector steering output questions plan intake budget usage_meter restart_permit"
     " preemption_request supervisor invocation inbox trigger service_slot account quota change assignment conversation"
-    " notifier announcer"
+    " notifier announcer host-leases"
 ).split()
 
 
