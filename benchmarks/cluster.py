@@ -39,7 +39,7 @@ class Sizes:
     """How much is measured. ``together`` agents never pause; ``alive`` agents are in a session."""
 
     rounds: int = 3
-    sessions: int = 10
+    sessions: int = 3
     together: int = 20
     burst: int = 2_000
     idle: int = 1_000

@@ -4,7 +4,7 @@
 """
 
 import gc
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import cycle, islice
 from pathlib import Path
@@ -25,6 +25,7 @@ system = System("turns", AggregateType("turn", machines=(turn.machine,)))
 DETECTION_MS = 60_000
 """Twice the default: the machine of a measurement may be busy with other things."""
 
+AT_A_TIME = 20
 LONG_S = 600.0
 """How long a measurement waits for what must happen."""
 
@@ -62,11 +63,11 @@ async def live(agents: Clustered, client: Client, store: EventStore, at_the_end:
     host = Host(cluster, performer, "one", capacity=len(agents.names))
     async with running(Brain(cluster, commits), host):
         start = perf_counter()
-        async with anyio.create_task_group() as tasks:
-            for name in agents.names:
-                opened = Opened({"session": session.Session(name=name)})
-                envelope = Envelope("", opened, commits.clock.now_ms(), "plan", key="opened")
-                tasks.start_soon(cluster.offer, name, envelope)
+        now_ms = commits.clock.now_ms()
+        records = {name: Opened({"session": session.Session(name=name)}) for name in agents.names}
+        await offer_all(
+            cluster, {name: Envelope("", each, now_ms, "plan", key="opened") for name, each in records.items()}
+        )
         with anyio.fail_after(LONG_S):
             await agents.over.wait()
         took = perf_counter() - start
@@ -74,6 +75,19 @@ async def live(agents: Clustered, client: Client, store: EventStore, at_the_end:
         for name in agents.names:
             await cluster.handle(name).terminate("measured")
     return took
+
+
+async def offer_all(cluster: Cluster, inputs: Mapping[str, Envelope]) -> None:
+    """Give an input to each of many aggregates, some at a time: the server answers each call within its limit."""
+    limiter = anyio.CapacityLimiter(AT_A_TIME)
+
+    async def offer(name: str, envelope: Envelope) -> None:
+        async with limiter:
+            await cluster.offer(name, envelope)
+
+    async with anyio.create_task_group() as tasks:
+        for name, envelope in inputs.items():
+            tasks.start_soon(offer, name, envelope)
 
 
 @asynccontextmanager
@@ -109,10 +123,8 @@ class Turns:
 
     async def open(self, count: int) -> None:
         """Open so many turns, and wait until all are in the log."""
-        async with anyio.create_task_group() as tasks:
-            for number in range(count):
-                name = f"turn/{number:05}"
-                tasks.start_soon(self._cluster.offer, name, opened(name, self._commits.clock.now_ms()))
+        names, now_ms = [f"turn/{number:05}" for number in range(count)], self._commits.clock.now_ms()
+        await offer_all(self._cluster, {name: opened(name, now_ms) for name in names})
         await self._until(lambda: len(self._commits.aggregates) == count)
 
     async def burst(self, events: int, signals: int) -> float:
