@@ -29,7 +29,7 @@ from temporal_server import NoTemporal, TemporalServer, temporal_server
 
 AGENTS: Final = 20
 TASKS: Final = 20
-STEPS: Final = 16
+STEPS: Final = 48
 """The lines that an agent writes in a session, four in a second."""
 
 HOSTS: Final = ("one", "two", "three")
@@ -97,13 +97,15 @@ class Watch:
 
 async def disturb(demo: Demo, watch: Watch) -> None:
     """Kill one host at work, freeze another one, and let that go on when its work is elsewhere."""
-    await demo.until(lambda: all(demo.working(name) for name in HOSTS))
-    killed, frozen, other = sorted(HOSTS, key=lambda name: -len(demo.working(name)))
+    await demo.until_working(2)
+    killed = max(HOSTS, key=lambda name: len(demo.working(name)))
     watch.tell(f"host {killed} is killed, with {len(demo.working(killed))} sessions")
     demo.kill(killed)
     await demo.until(lambda: not demo.working(killed))
     watch.tell(f"the sessions of host {killed} have ended")
-    await demo.until(lambda: bool(demo.working(frozen)))
+    left = [name for name in HOSTS if name != killed]
+    await demo.until(lambda: any(demo.working(name) for name in left))
+    frozen, other = sorted(left, key=lambda name: -len(demo.working(name)))
     lost = {life.task for life in demo.working(frozen)}
     watch.tell(f"host {frozen} is frozen, with {len(lost)} sessions")
     demo.processes[frozen].send_signal(signal.SIGSTOP)
