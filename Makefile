@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all agents agents-all test-agents test-agents-all agents-demo test-cluster postgres campaigns campaigns-short torture soak simulate-engine mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
+.PHONY: help demo test test-all agents agents-all test-agents test-agents-all agents-demo cluster-demo test-cluster postgres campaigns campaigns-short torture soak simulate-engine mutants xstate spin coverage lint format types contracts pages pictures certificates notebooks bench site wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 ALWAYS := not campaign and not agents and not all_agents and not cluster
@@ -44,6 +44,9 @@ test-agents-all: .venv/.has-test ## as test-agents, with every recorded case
 
 agents-demo: .venv/.has-test ## run a fleet of three real agent programs through a limit, a permission and a crash of the runner
 	$(BIN)/python tools/recordings/demo.py $(ARGS)
+
+cluster-demo: .venv/.has-test ## run twenty agents on three hosts, of which one is killed and one frozen (skipped without PostgreSQL and Temporal)
+	PYTHONPATH=tests/support $(BIN)/python tools/cluster/cluster_demo.py $(ARGS)
 
 test-cluster: .venv/.has-test ## run the tests with servers of PostgreSQL and Temporal, with crashes and partitions (skipped without them)
 	$(PYTEST) -m cluster $$(grep -rlE '^(pytestmark = .*|@)pytest\.mark\.cluster' tests --include='test_*.py') --maxprocesses 2 $(ARGS)
@@ -93,7 +96,7 @@ format: .venv/.has-dev ## correct style and formatting where that can be done by
 
 types: .venv/.has-dev .types/lifefold/__init__.py ## check the types, with mypy and with pyright
 	MYPYPATH=.types $(BIN)/mypy $(PARTS:%=-p lifefold.%)
-	$(if $(PROGRAMS),MYPYPATH=.types:tests/support:tools/mutation:tools/recordings:tools/torture $(BIN)/mypy $(PROGRAMS))
+	$(if $(PROGRAMS),MYPYPATH=.types:tests/support:tools/cluster:tools/mutation:tools/recordings:tools/torture $(BIN)/mypy $(PROGRAMS))
 	$(BIN)/pyright --warnings -p .types/lifefold
 
 contracts: .venv/.has-dev .types/lifefold/__init__.py ## check who may import whom, and that core/ imports nothing impure

@@ -23,7 +23,21 @@ from lifefold.interpreters.processes import Fence
 from lifefold.interpreters.store import LogStore, peek_log
 from lifefold.interpreters.temporal import Cluster, Host, Performer
 from lifefold.interpreters.temporal.wire import Attend
+from lifefold.interpreters.worktrees.aside import make_own
+from lifefold.interpreters.worktrees.pinned import is_folder
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
+
+
+class HostFolders(FolderWorkplace):
+    """The folders of tasks on a host. A task's check-out may have been on a lost host, so each use makes its folder."""
+
+    def folder(self, agent: str, task: str) -> Path:
+        """Return the task's folder, which is empty if this host has not worked on the task."""
+        folder = super().folder(agent, task)
+        if not is_folder(folder):
+            make_own(folder.parent)
+            make_own(folder)
+        return folder
 
 
 class FleetHost:
@@ -60,7 +74,7 @@ class FleetHost:
             store = taken.enter_context(closing(peek_log(log, patient=True)))
             await must_belong(fleet, store)
             folder.make()
-            workplace, run = FolderWorkplace.open(folder.worktrees), store.meta("run") or ""
+            workplace, run = HostFolders.open(folder.worktrees), store.meta("run") or ""
             handlers = Handlers(fleet, folder, workplace, run=run)
             standard = handlers.interpreter()
             context = RunContext(fleet, run, folder, workplace, standard, handlers.tell, handlers.present)

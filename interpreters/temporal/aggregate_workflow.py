@@ -267,13 +267,14 @@ class AggregateWorkflow:
         name = self._starting = self._id(start.of, start.at)
         work = Attend(self._of.fleet, self._of.aggregate, start.of, start.at, queue, self._of.times)
         try:
-            _begun = await workflow.start_child_workflow(
+            begun = await workflow.start_child_workflow(
                 "lifefold-session",
                 work,
                 id=name,
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             )
+            begun.add_done_callback(_retrieve)
         except WorkflowAlreadyStartedError:
             pass  # an earlier workflow of this aggregate has started it
         finally:
@@ -345,6 +346,12 @@ class AggregateWorkflow:
             await workflow.sleep(timedelta(milliseconds=PAUSE_MS))
             return False
         return True
+
+
+def _retrieve(child: asyncio.Task[object]) -> None:
+    """Take the result of a child, which its signal has told already; otherwise asyncio would print its error."""
+    if not child.cancelled():
+        child.exception()
 
 
 def _now_ms() -> int:

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import anyio
 import pytest
@@ -65,6 +65,9 @@ class Life(NamedTuple):
 
 class ClusterSandbox:
     """A folder with a fleet, and the processes of its cluster."""
+
+    patience_s: ClassVar[float] = LONG_S
+    """How long ``until`` waits."""
 
     def __init__(  # noqa: PLR0913 - the size of a fleet, each part with its name
         self,
@@ -164,7 +167,7 @@ class ClusterSandbox:
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds; another process brings it about."""
-        with anyio.fail_after(LONG_S):
+        with anyio.fail_after(self.patience_s):
             while not holds():
                 refused = [name for name, each in self.processes.items() if each.poll() == 2]
                 assert refused == [], [self.output(name) for name in refused]
