@@ -13,19 +13,39 @@ at different speeds. A shim that is not frozen acts within the tick of its fence
 ends what is past its fence before an agent takes a step.
 """
 
-from enum import Enum
 from typing import Any, Final, Never
 
-import msgspec
-
-from lifefold.core.cluster.fencing import Fence, Fencing
+from lifefold.core.cluster.fencing import Fence
+from lifefold.core.cluster.lease_model import (
+    RULE,
+    Answered,
+    Beaten,
+    Cluster,
+    ClusterState,
+    Condition,
+    DaemonDied,
+    Dropped,
+    Finished,
+    Froze,
+    Heard,
+    Host,
+    Lease,
+    MachineDied,
+    OfHost,
+    OfSeat,
+    Parted,
+    Passing,
+    Placed,
+    Seat,
+    Started,
+    Ticked,
+    Way,
+    WentOn,
+)
 from lifefold.core.kernel import (
-    Event,
     Machine,
     Property,
-    Record,
     Row,
-    State,
     Step,
     Transition,
     always,
@@ -35,178 +55,26 @@ from lifefold.core.kernel import (
     row,
     sometimes,
 )
-from lifefold.effects import Activity
-
-RULE: Final = Fencing(4)
-"""The detection time is four ticks."""
 
 
-class ClusterState(State):
-    """Whether a session is left."""
-
-    WORKING = "Working"
-    SETTLED = "Settled"
-
-
-class Condition(Enum):
-    """The condition of a host."""
-
-    UP = "up"
-    FROZEN = "frozen"
-    PARTED = "parted"
-    KILLED = "killed"
-
-
-class Way(Enum):
-    """Where the heartbeat of a host for a session is."""
-
-    NONE = "none"
-    SENT = "sent"
-    ACKNOWLEDGED = "acknowledged"
-    REFUSED = "refused"
-
-
-class Seat(msgspec.Struct, frozen=True):
-    """One host's part of one session.
-
-    ``request`` is what the daemon attends to, 0 for nothing. ``fence`` is the number of ticks until the fence, as far
-    as acknowledgements have moved it. ``age`` is the number of ticks since the heartbeat on its way was sent.
-    """
-
-    request: int = 0
-    runs: bool = False
-    fence: int = 0
-    way: Way = Way.NONE
-    age: int = 0
-
-
-class Lease(msgspec.Struct, frozen=True):
-    """The server's part of one session: the present request, its host, and the ticks without a heartbeat."""
-
-    request: int = 0
-    host: int = -1
-    silent: int = 0
-    is_done: bool = False
-
-
-class Host(msgspec.Struct, frozen=True):
-    """A host, and whether it may still be interrupted."""
-
-    condition: Condition = Condition.UP
-    may_fail: bool = True
-
-
-class Cluster(Record, frozen=True):
-    """Hosts, leases, and the seats by host and session."""
-
-    state: ClusterState = ClusterState.WORKING
-    hosts: tuple[Host, ...] = (Host(), Host())
-    leases: tuple[Lease, ...] = (Lease(),)
-    seats: tuple[tuple[Seat, ...], ...] = ((Seat(),), (Seat(),))
-
-
-class Passing(Activity, frozen=True):
-    """Time, hosts, the server and the network: any of their events may be next."""
-
-
-class Ticked(Event, frozen=True):
-    """A tick has passed."""
-
-
-class _OfHost(Event, frozen=True):
-    """Something happens to a host."""
-
-    host: int = 0
-
-    @classmethod
-    def examples(cls) -> tuple[Any, ...]:
-        """Return one for each host."""
-        return tuple(cls(host) for host in range(2))
-
-
-class _OfSeat(Event, frozen=True):
-    """Something happens to a session at a host."""
-
-    host: int = 0
-    session: int = 0
-
-    @classmethod
-    def examples(cls) -> tuple[Any, ...]:
-        """Return one for each host, of the first session."""
-        return cls(0), cls(1)
-
-    @classmethod
-    def examples_for(cls, record: Any) -> tuple[Any, ...]:
-        """Return one for each host and session."""
-        return tuple(cls(host, session) for host in range(2) for session in range(len(record.leases)))
-
-
-class Froze(_OfHost, frozen=True):
-    """Nothing runs on the host for a while."""
-
-
-class Parted(_OfHost, frozen=True):
-    """No message passes for a while."""
-
-
-class DaemonDied(_OfHost, frozen=True):
-    """The daemon dies. Its sessions go on under their shims."""
-
-
-class MachineDied(_OfHost, frozen=True):
-    """The machine dies with all processes."""
-
-
-class WentOn(_OfHost, frozen=True):
-    """The host goes on, or a new daemon starts."""
-
-
-class Placed(_OfSeat, frozen=True):
-    """The server gives the session to the host. A frozen host takes it, too, by a poll of before."""
-
-
-class Beaten(_OfSeat, frozen=True):
-    """The host sends a heartbeat for the session."""
-
-
-class Heard(_OfSeat, frozen=True):
-    """The heartbeat arrives, and the server answers."""
-
-
-class Answered(_OfSeat, frozen=True):
-    """The answer arrives at the host."""
-
-
-class Dropped(_OfSeat, frozen=True):
-    """The heartbeat or its answer is lost."""
-
-
-class Started(_OfSeat, frozen=True):
-    """The host starts the session, or adopts one that runs there."""
-
-
-class Finished(_OfSeat, frozen=True):
-    """The session ends by itself, and the server takes the report."""
-
-
-def _seat(c: Cluster, e: _OfSeat) -> Seat:
+def _seat(c: Cluster, e: OfSeat) -> Seat:
     return c.seats[e.host][e.session]
 
 
-def _at(c: Cluster, e: _OfSeat, seat: Seat) -> Cluster:
+def _at(c: Cluster, e: OfSeat, seat: Seat) -> Cluster:
     ours = tuple(seat if at == e.session else each for at, each in enumerate(c.seats[e.host]))
     return replace(c, seats=tuple(ours if at == e.host else each for at, each in enumerate(c.seats)))
 
 
-def _leased(c: Cluster, e: _OfSeat, lease: Lease) -> Cluster:
+def _leased(c: Cluster, e: OfSeat, lease: Lease) -> Cluster:
     return replace(c, leases=tuple(lease if at == e.session else each for at, each in enumerate(c.leases)))
 
 
-def _is_up(c: Cluster, e: _OfSeat) -> bool:
+def _is_up(c: Cluster, e: OfSeat) -> bool:
     return c.hosts[e.host].condition is Condition.UP
 
 
-def _with_host(c: Cluster, e: _OfHost, condition: Condition, seats: tuple[Seat, ...]) -> Step[Cluster, Never]:
+def _with_host(c: Cluster, e: OfHost, condition: Condition, seats: tuple[Seat, ...]) -> Step[Cluster, Never]:
     host = Host(condition, may_fail=False)
     hosts = tuple(host if at == e.host else each for at, each in enumerate(c.hosts))
     every = tuple(seats if at == e.host else each for at, each in enumerate(c.seats))
@@ -236,7 +104,7 @@ def tick(c: Cluster, _e: Ticked) -> Step[Cluster, Never]:
     return Step(replace(c, seats=seats, leases=tuple(_after_silence(each) for each in c.leases)))
 
 
-def may_fail(c: Cluster, e: _OfHost) -> bool:
+def may_fail(c: Cluster, e: OfHost) -> bool:
     """Tell whether the host was not interrupted yet."""
     return c.hosts[e.host].may_fail
 

@@ -8,18 +8,8 @@ import pytest
 from returns.result import Success
 
 from lifefold.core.cluster import leases
-from lifefold.core.cluster.leases import (
-    Cluster,
-    ClusterState,
-    Condition,
-    Host,
-    Lease,
-    Seat,
-    Started,
-    Way,
-    machine,
-    runs_once,
-)
+from lifefold.core.cluster.lease_model import Cluster, ClusterState, Condition, Host, Lease, Seat, Started, Way
+from lifefold.core.cluster.leases import machine, runs_once
 from lifefold.core.kernel import Event, Machine, does, replace, row
 from lifefold.interpreters.check import check
 from lifefold.interpreters.search.configuration import Bounds
