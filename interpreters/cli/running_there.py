@@ -115,7 +115,7 @@ async def _leave_on_signal(brain: "FleetBrain", shown: Display) -> None:
                 sys.exit(Verdict.LEFT)
 
 
-def _first(errors: BaseExceptionGroup[Any]) -> BaseException:
-    """Return the first error of a group."""
-    error: BaseException = errors.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+def _first(error: BaseException) -> BaseException:
+    """Return the first error of a group, of whatever depth; any other error as it is."""
+    inner: Sequence[BaseException] = getattr(error, "exceptions", ())
+    return _first(inner[0]) if inner else error

@@ -1,6 +1,6 @@
 """Bounds of shipped lifecycles with infinitely many states: a predicate for each record."""
 
-from lifefold.core.cluster import leases
+from lifefold.core.cluster import lease_model
 from lifefold.core.fleet.board import budget, fleet_task, notifier, restart_permit, worker_slot
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import conversation, desired_state, question, steering, usage_meter
@@ -101,7 +101,7 @@ def short_record(s: worker_slot.WorkerSlot) -> bool:
     return trust.successes <= most_successes and trust.violations <= most_violations
 
 
-def two_requests(c: leases.Cluster) -> bool:
+def two_requests(c: lease_model.Cluster) -> bool:
     """Tell whether at most two hosts, one after the other, were given each session."""
     most = 2
     return all(each.request <= most for each in c.leases)

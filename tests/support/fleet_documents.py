@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
@@ -54,6 +55,9 @@ def near_documents(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+_DRAFT: Any = Draft202012Validator
+
+
 def misfits(schema: Any) -> st.SearchStrategy[Any]:
     """Draw values that are of another kind than a part of the JSON Schema says, or words that it does not know."""
     kinds: dict[str, st.SearchStrategy[Any]] = {
@@ -81,7 +85,7 @@ def misfits(schema: Any) -> st.SearchStrategy[Any]:
     if "anyOf" in schema:
         one, several = schema["anyOf"]
         if several["type"] != "array":
-            accepts = Draft202012Validator(schema).is_valid
+            accepts: Callable[[Any], bool] = _DRAFT(schema).is_valid
             return misfits(one).filter(lambda value: not (isinstance(value, str) and accepts(value)))
         return misfits(one).filter(lambda value: not isinstance(value, list)) | misfits(several).filter(
             lambda value: not isinstance(value, str)

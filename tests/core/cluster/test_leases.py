@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from returns.result import Success
 
-from lifefold.core.cluster import leases
+from lifefold.core.cluster import lease_model, leases
 from lifefold.core.cluster.lease_model import Cluster, ClusterState, Condition, Host, Lease, Seat, Started, Way
 from lifefold.core.cluster.leases import machine, runs_once
 from lifefold.core.kernel import Event, Machine, does, replace, row
@@ -68,26 +68,26 @@ def _held(seat: Seat, condition: Condition = Condition.UP) -> Cluster:
 def test_a_frozen_session_past_its_fence_ends_when_its_machine_goes_on() -> None:
     """The shim looks at the clock before the agent takes a step."""
     c = _held(Seat(1, runs=True, fence=1), Condition.FROZEN)
-    c = after(c, leases.Ticked())
+    c = after(c, lease_model.Ticked())
     assert c.seats[0][0].runs
-    assert not after(c, leases.WentOn(0)).seats[0][0].runs
+    assert not after(c, lease_model.WentOn(0)).seats[0][0].runs
 
 
 def test_an_answer_counts_from_the_sending_and_a_refusal_leaves_the_session_to_its_fence() -> None:
     """The age of the heartbeat is taken from the lease."""
-    acknowledged = after(_held(Seat(1, way=Way.ACKNOWLEDGED, age=2)), leases.Answered(0, 0))
-    assert acknowledged.seats[0][0].fence == leases.RULE.lease_ms - 2
-    refused = after(_held(Seat(1, runs=True, fence=2, way=Way.REFUSED)), leases.Answered(0, 0))
+    acknowledged = after(_held(Seat(1, way=Way.ACKNOWLEDGED, age=2)), lease_model.Answered(0, 0))
+    assert acknowledged.seats[0][0].fence == lease_model.RULE.lease_ms - 2
+    refused = after(_held(Seat(1, runs=True, fence=2, way=Way.REFUSED)), lease_model.Answered(0, 0))
     assert refused.seats[0][0] == Seat(runs=True, fence=2)
-    assert after(_held(Seat(1, way=Way.REFUSED)), leases.Answered(0, 0)).seats[0][0] == Seat()
+    assert after(_held(Seat(1, way=Way.REFUSED)), lease_model.Answered(0, 0)).seats[0][0] == Seat()
 
 
 def test_a_dead_daemon_leaves_running_sessions_to_their_shims_and_a_dead_machine_none() -> None:
     """What was not started yet is gone with the daemon."""
     runs, waits = (replace(_held(Seat(1, runs=each, fence=3)), hosts=(Host(), Host())) for each in (True, False))
-    assert after(runs, leases.DaemonDied(0)).seats[0][0] == Seat(runs=True, fence=3)
-    assert after(waits, leases.DaemonDied(0)).seats[0][0] == Seat()
-    assert after(runs, leases.MachineDied(0)).seats[0][0] == Seat()
+    assert after(runs, lease_model.DaemonDied(0)).seats[0][0] == Seat(runs=True, fence=3)
+    assert after(waits, lease_model.DaemonDied(0)).seats[0][0] == Seat()
+    assert after(runs, lease_model.MachineDied(0)).seats[0][0] == Seat()
 
 
 def without_asking(c: Cluster, e: Started) -> bool:
@@ -109,7 +109,7 @@ def twice(of: Machine[Cluster], deep: int) -> int | None:
     The first host has asked for the session already, and the answer is on its way.
     """
     first = of.initial
-    for event in (leases.Placed(), leases.Beaten(), leases.Heard()):
+    for event in (lease_model.Placed(), lease_model.Beaten(), lease_model.Heard()):
         first = after(first, event)
     seen, front = {first}, [first]
     for depth in range(1, deep + 1):
@@ -122,7 +122,7 @@ def twice(of: Machine[Cluster], deep: int) -> int | None:
     return None
 
 
-def never_ends(c: Cluster, e: leases.Ticked) -> Any:
+def never_ends(c: Cluster, e: lease_model.Ticked) -> Any:
     """Let time pass without fences."""
     step = leases.tick(c, e)
     kept = tuple(
@@ -132,21 +132,21 @@ def never_ends(c: Cluster, e: leases.Ticked) -> Any:
     return replace(step, record=replace(step.record, seats=kept))
 
 
-def late_answer(c: Cluster, e: leases.Answered) -> Any:
+def late_answer(c: Cluster, e: lease_model.Answered) -> Any:
     """Count the fence from the arrival of the answer, with a lease as long as the detection time."""
     step, seat = leases.answer(c, e), c.seats[e.host][e.session]
     if seat.way is Way.REFUSED:
         return step
-    late = replace(step.record.seats[e.host][e.session], fence=leases.RULE.detection_ms)
+    late = replace(step.record.seats[e.host][e.session], fence=lease_model.RULE.detection_ms)
     return replace(step, record=leases._at(step.record, e, late))
 
 
 W = leases.WORKING
 MUTANTS = {
     "a host starts without asking": broken(Started, row(W, Started, W, leases.start, when=without_asking)),
-    "a session has no fence": broken(leases.Ticked, row(W, leases.Ticked, W, never_ends)),
+    "a session has no fence": broken(lease_model.Ticked, row(W, lease_model.Ticked, W, never_ends)),
     "a fence is later than the loss": broken(
-        leases.Answered, row(W, leases.Answered, W, late_answer, when=leases.may_be_answered)
+        lease_model.Answered, row(W, lease_model.Answered, W, late_answer, when=leases.may_be_answered)
     ),
 }
 
@@ -174,7 +174,7 @@ def test_the_properties_tell_good_from_bad() -> None:
     twice_there = replace(alone_there, seats=((Seat(1, runs=True, fence=1),), (Seat(2, runs=True, fence=3),)))
     assert [once(SimpleNamespace(record=each)) for each in (alone_there, twice_there)] == [True, False]
     assert [
-        goes_on(SimpleNamespace(event=leases.WentOn(), before=each, was=each, after=SimpleNamespace(record=each)))
+        goes_on(SimpleNamespace(event=lease_model.WentOn(), before=each, was=each, after=SimpleNamespace(record=each)))
         for each in (alone_there, twice_there)
     ] == [
         True,
@@ -188,5 +188,5 @@ def test_the_properties_tell_good_from_bad() -> None:
         False,
         True,
     ]
-    assert leases.passing(Cluster()) == leases.Passing()
+    assert leases.passing(Cluster()) == lease_model.Passing()
     assert len(Started.examples()) == len(Cluster().hosts)

@@ -16,13 +16,13 @@ from lifefold.core.fleet import AgentPlan, TaskPlan
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.web.app import application
 from lifefold.interpreters.web.drawing import Scale, ticks
-from lifefold.interpreters.web.followed_log import Moment
 from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.log_page import log_page
 from lifefold.interpreters.web.moments import View
 from lifefold.interpreters.web.overview import overview
 from lifefold.interpreters.web.shelf import Shelf
 from lifefold.interpreters.web.structs import Lane, Span, TimelinePage
+from lifefold.interpreters.web.telling import Moment
 from lifefold.interpreters.web.token import Token
 from web_desk import Served, served
 from web_logs import run_of, written
