@@ -41,7 +41,7 @@ name = "beside"
 [[agents]]
 name = "agent"
 count = {agents}
-command = ["true"]
+command = ["true", "{prompt}"]
 session_timeout = "60s"
 """
 
@@ -89,8 +89,8 @@ def measure() -> Report:
     )
     notes = (
         f"Each run has {AGENTS} agents and {TASKS} tasks. There are {ROUNDS} pairs of runs, begun with either in turn.",
-        f"The ten pages were answered {pages} times. The load of the machine before each pair, which has the run before"
-        f" in it: {spread(loads, '%.1f')}.",
+        f"The ten pages were answered {pages} times.",
+        f"The load of the machine before each pair, with the runs before it: {spread(loads, '%.1f')}.",
     )
     table = Table("Runs", ("run", "by the clock", "processor time of runner and sessions"), rows)
     return Report("runner", (table,), targets, notes)
