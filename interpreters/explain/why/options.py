@@ -322,6 +322,12 @@ def _talk(view: FleetView) -> Iterator[Option]:
 def _grant(view: FleetView) -> Iterator[Option]:
     if not view.task.removed:
         yield Option("retry", view.name, "it is tried once more, at once")
+        if view.task.exhausted and view.task.verify and view.task.failure.startswith(UNMET):
+            yield Option("edit", f"{view.name} --verify ...", "if its verification is wrong: change it, then retry")
+
+
+UNMET: Final = "The command `"
+"""How the reason of a failed verification begins."""
 
 
 def _unblock(view: FleetView) -> Iterator[Option]:

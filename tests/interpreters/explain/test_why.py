@@ -32,6 +32,7 @@ from lifefold.core.policy.retry import RetryPolicy
 from lifefold.interpreters.explain import why
 from lifefold.interpreters.explain.why import phrases
 from lifefold.interpreters.explain.why.now import SENTENCES
+from lifefold.interpreters.explain.why.options import UNMET
 
 NOW_MS = 200_000
 
@@ -710,6 +711,14 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         scene(make(State.FAILED, retries=3, max_retries=9, limit=9)),
         "T1 is tried again by itself, in 40 s.",
         [("retry", "T1")],
+    ),
+    "failed for good, with a verification that may be wrong": (
+        scene(
+            make(State.FAILED, max_retries=0, verify=(("test", "-s", "x"),), failure=f"{UNMET}test -s x` exited"),
+            make(State.OPEN, "T0"),
+        ),
+        "T1 is tried again only when an operator grants a retry.",
+        [("retry", "T1"), ("edit", "T1 --verify ...")],
     ),
     "blocked": (
         scene(make(State.BLOCKED), make(State.OPEN, "T0")),
