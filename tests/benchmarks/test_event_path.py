@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import event_path
 
-FUNCTIONS: Final = 89
+FUNCTIONS: Final = 87
 FILES: Final = 28
 
 

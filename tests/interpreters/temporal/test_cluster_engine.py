@@ -166,6 +166,7 @@ async def test_a_loss_and_the_wish_to_end_at_the_same_time_are_both_told(pottery
     await pottery.hands.until("fire 1 goes on")
     pottery.hands.out.set()
     await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
+    assert [each.resumed for each in pottery.hands.fires] == [False, True]
 
 
 async def test_a_recorded_history_replays(pottery: ClusterPottery) -> None:
