@@ -103,10 +103,11 @@ def test_the_processes_that_get_the_pids_of_a_dead_fleet_live() -> None:
 
 
 @pytest.mark.skipif(interposing.library() is None, reason=interposing.MISSING)
-def test_a_leader_of_a_session_is_known_before_its_program_begins(tmp_path: Path) -> None:
+@pytest.mark.parametrize("led", ["start_new_session=True", "process_group=0"])
+def test_a_leader_is_known_before_its_program_begins(tmp_path: Path, led: str) -> None:
     """The death of its parent can kill it between the two, and its group is ended all the same."""
     record = tmp_path / "signals"
-    program = "import subprocess; subprocess.run(['true'], start_new_session=True)"
+    program = f"import subprocess; subprocess.run(['true'], {led})"
     subprocess.run((sys.executable, "-c", program), env=interposing.environment(signals=record), check=True)
     own, leader, begun = [each for each in read(record) if each.how == "begin"]
     assert (leader.target, leader.start, leader.words) == (begun.target, begun.start, "")

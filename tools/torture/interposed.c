@@ -349,11 +349,21 @@ int kill(pid_t pid, int number) {
     return answer;
 }
 
-pid_t setsid(void) { /* a new leader is known before it leads: it can be killed right after, before its program begins */
-    char self[256];
-    describe(getpid(), self, sizeof self);
-    note("begin", getpid(), 0, self, 0, "");
+static void lead(pid_t pid) { /* a leader is known before it leads: a kill can end it before its program begins */
+    char before[256];
+    describe(pid, before, sizeof before);
+    note("begin", pid, 0, before, 0, "");
+}
+
+pid_t setsid(void) {
+    lead(getpid());
     return (pid_t)syscall(SYS_setsid);
+}
+
+int setpgid(pid_t pid, pid_t group) {
+    pid_t of = pid ? pid : getpid();
+    if (group == 0 || group == of) lead(of);
+    return (int)syscall(SYS_setpgid, pid, group);
 }
 
 int killpg(pid_t group, int number) { return kill(-group, number); }

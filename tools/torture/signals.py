@@ -8,8 +8,8 @@
   for ever, so it is enough that the identity was compared after the pidfd was opened.
 - *self*: the sender is the target.
 
-A signal that reached no process needs no proof. A process that becomes the leader of a session is known just before:
-the death of its parent can kill it before its program begins.
+A signal that reached no process needs no proof. A process that becomes the leader of a session or of a group is known
+just before: a kill can end it before its program begins.
 """
 
 from collections import Counter
@@ -60,7 +60,7 @@ def judge(lines: Iterable[Sent]) -> Judged:
     who: dict[int, str] = {}
     found = Judged(Counter(), [])
     for each in lines:
-        if each.how == "begin":
+        if each.how == "begin" and (each.words or (each.target, each.start) not in known):
             known.add((each.target, each.start))
             who[each.target] = next((name for name, part in SENDERS.items() if part in each.words), "")
         elif each.how == "strike":
