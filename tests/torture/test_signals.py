@@ -102,6 +102,15 @@ def test_the_processes_that_get_the_pids_of_a_dead_fleet_live() -> None:
     assert verdict.counted["runner: child"]
 
 
+def test_a_leader_that_its_parent_notes_again_is_no_signal_and_is_still_judged(tmp_path: Path) -> None:
+    """The parent and the child each note the child before it leads its group, in any order."""
+    again = "begin 10 20 0 0 R 10 20 200 \n"
+    assert judged(tmp_path, RUNNER, SHIM, again, "pidfd 10 20 9 0 Z 1 20 200 \n", "pid 20 30 9 0 Z 20 30 300 \n") == (
+        {"runner: pidfd": 1, "shim: child": 1},
+        0,
+    )
+
+
 @pytest.mark.skipif(interposing.library() is None, reason=interposing.MISSING)
 @pytest.mark.parametrize("led", ["start_new_session=True", "process_group=0"])
 def test_a_leader_is_known_before_its_program_begins(tmp_path: Path, led: str) -> None:

@@ -60,9 +60,10 @@ def judge(lines: Iterable[Sent]) -> Judged:
     who: dict[int, str] = {}
     found = Judged(Counter(), [])
     for each in lines:
-        if each.how == "begin" and (each.words or (each.target, each.start) not in known):
+        if each.how == "begin":
+            if each.words or (each.target, each.start) not in known:
+                who[each.target] = next((name for name, part in SENDERS.items() if part in each.words), "")
             known.add((each.target, each.start))
-            who[each.target] = next((name for name, part in SENDERS.items() if part in each.words), "")
         elif each.how == "strike":
             who[each.sender] = ""
         elif who.get(each.sender):
