@@ -249,8 +249,11 @@ ROWS: Final[tuple[Row[Cluster], ...]] = (
     row(WORKING, Dropped, WORKING, drop, when=is_on_its_way),
     row(WORKING, Started, WORKING, start, when=may_start),
     row(WORKING, Finished, ClusterState.SETTLED, finish, when=is_last),
-    row(WORKING, Finished, WORKING, finish, when=may_finish),
 )
+"""The rows of one session."""
+
+ONE_OF_SEVERAL: Final = row(WORKING, Finished, WORKING, finish, when=may_finish)
+"""The row of a session that ends before another one does."""
 
 
 def passing(_c: Cluster) -> Passing:
@@ -296,12 +299,19 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     sometimes("all sessions are done", lambda e: e.record.state is ClusterState.SETTLED),
 )
 
-machine = Machine(
-    "host-leases",
-    Cluster(),
-    about="the lease of a session at two hosts, which freeze, are cut off or die",
-    rows=ROWS,
-    final={ClusterState.SETTLED},
-    during={WORKING: does(passing, yields=tuple(dict.fromkeys(each.event for each in ROWS)))},
-    properties=PROPERTIES,
-)
+
+def leases_of(sessions: int) -> Machine[Cluster]:
+    """Return the machine of so many sessions at two hosts."""
+    rows = ROWS if sessions == 1 else (*ROWS, ONE_OF_SEVERAL)
+    return Machine(
+        "host-leases",
+        Cluster(leases=sessions * (Lease(),), seats=2 * (sessions * (Seat(),),)),
+        about="the lease of a session at two hosts, which freeze, are cut off or die",
+        rows=rows,
+        final={ClusterState.SETTLED},
+        during={WORKING: does(passing, yields=tuple(dict.fromkeys(each.event for each in rows)))},
+        properties=PROPERTIES,
+    )
+
+
+machine = leases_of(1)

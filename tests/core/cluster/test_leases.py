@@ -9,13 +9,14 @@ from returns.result import Success
 
 from lifefold.core.cluster import lease_model, leases
 from lifefold.core.cluster.lease_model import Cluster, ClusterState, Condition, Host, Lease, Seat, Started, Way
-from lifefold.core.cluster.leases import machine, runs_once
+from lifefold.core.cluster.leases import leases_of, machine, runs_once
 from lifefold.core.kernel import Event, Machine, does, replace, row
 from lifefold.interpreters.check import check
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.targets.bounded import two_requests
 
-TWO = Cluster(leases=(Lease(), Lease()), seats=((Seat(), Seat()), (Seat(), Seat())))
+SEVERAL = leases_of(2)
+TWO = SEVERAL.initial
 EVENTS = tuple(dict.fromkeys(each.event for each in machine.rows))
 STEPS, LEAST_MOVES = 400, 30
 
@@ -23,12 +24,12 @@ STEPS, LEAST_MOVES = 400, 30
 def possible(c: Cluster) -> list[Event]:
     """Return the events that the machine accepts."""
     every = [event for kind in EVENTS for event in kind.examples_for(c)]
-    return [each for each in every if isinstance(machine.reduce(c, each), Success)]
+    return [each for each in every if isinstance(SEVERAL.reduce(c, each), Success)]
 
 
 def after(c: Cluster, event: Event) -> Cluster:
     """Return the next record."""
-    return machine.reduce(c, event).unwrap().record
+    return SEVERAL.reduce(c, event).unwrap().record
 
 
 def alone(c: Cluster, session: int) -> Cluster:
