@@ -367,14 +367,17 @@ class EngineRunner(Lives):
             part = name, envelope.entity, envelope.event.slot, envelope.event.generation
             self._witness.confirmed(part, runs=self.activities.has(part))
         part = name, envelope.entity, envelope.slot, envelope.generation
-        if given.cause is not Cause.REPORT or envelope.key or part not in handlers.reporting:
+        if given.cause is not Cause.REPORT:
+            return
+        machine = self.system.type_of(name).machine_of(envelope.entity)
+        is_last = machine is not None and type(envelope.event) in machine.last[envelope.slot]
+        if is_last:  # of a late copy, too, and also if the handler of the report has left
+            self.activities.finish(part)
+        if envelope.key or part not in handlers.reporting:
             return
         process, place = handlers.reporting[part]
         process.heard = max(process.heard, place + 1)
-        machine = self.system.type_of(name).machine_of(envelope.entity)
-        if machine is not None and type(envelope.event) in machine.last[envelope.slot]:
-            self.activities.finish(part)
-        elif process.heard == len(process.said):
+        if not is_last and process.heard == len(process.said):
             self.activities.let_go(part)
 
     def _check(self, what: Callable[[], None]) -> None:
