@@ -107,7 +107,7 @@ def test_shipped_machines_survive_crashes_wherever_they_are(name: str) -> None:
 
 
 def test_every_shipped_target_has_its_bounds() -> None:
-    """So that what is said of each is complete, and the same each time. The world of leases has no input from outside."""
+    """So that what is said of each is complete, and the same each time. The world of leases takes no input."""
     limits = {name: named(name).crashes for name in known()}
     found = {name: (each.inputs, each.crashes, each.batch, each.seconds) for name, each in limits.items()}
     assert found.pop("host-leases") == (0, 1, 1, None)
