@@ -88,7 +88,7 @@ grace = "300ms"
 backoff_base = "200ms"
 """
 
-HANG_S = 200
+HANG_S = 500
 """Longer than any command here takes on any machine, and shorter than the time after which pytest gives up."""
 
 APART_S = 1.0
