@@ -73,7 +73,17 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     acting = (add_telling, add_trusting, add_deciding, add_budget, add_giving, add_editing, add_more, add_cleaning)
     reading = (_add_desk, _add_asking, add_reading, add_recorder, add_exports, _add_upgrade)
-    for add in (_add_running, _add_beginning, add_cluster, *reading, *acting, add_check, add_simulate, add_showing):
+    for add in (
+        _add_running,
+        _add_plan,
+        _add_beginning,
+        add_cluster,
+        *reading,
+        *acting,
+        add_check,
+        add_simulate,
+        add_showing,
+    ):
         add(commands)
     illustrate(commands.choices)
     top.set_defaults(known=tuple(commands.choices))
@@ -123,6 +133,8 @@ def _add_running(commands: Commands) -> None:
     log_option(run, "the log, a path or postgresql://... (default: the latest .lifefold/NAME.db beside the fleet file)")
     live_option(run)
 
+
+def _add_plan(commands: Commands) -> None:
     plan = add_command(
         commands, "plan", "planning:plan", "show how a fleet file differs from the plan in force in its log"
     )
