@@ -1,16 +1,19 @@
-"""Which cases of campaigns a short campaign runs: of each test function the first, and each N-th after it.
+"""Which cases of long tests the continuous integration runs: of each function the first, and each N-th after it.
 
-``make campaigns-short``, which the continuous integration runs, has N = 4; ``make campaigns`` runs all cases.
+``--campaign-share N`` is for tests with the marker ``campaign``, ``--slow-share N`` for those of ``tests/slow.txt``.
+``make campaigns`` and ``make test-all`` run all cases.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import pytest
 
 from slow_tests import function_of
 
-OPTION = "--campaign-share"
+SHARED: Final = ("campaign", "slow")
+"""The markers whose cases can be shared, each with an option of its name."""
 
 
 def left_out(cases: Iterable[str], share: int) -> Iterator[str]:
@@ -22,15 +25,16 @@ def left_out(cases: Iterable[str], share: int) -> Iterator[str]:
         seen[function_of(case)] += 1
 
 
-class CampaignShare:
-    """Deselects the cases of campaigns that are not in the share."""
+class CaseShare:
+    """Deselects the cases with a marker that are not in the share."""
 
-    def __init__(self, share: int) -> None:
+    def __init__(self, marker: str, share: int) -> None:
         """Take N: all cases are in a share of 1 / 1."""
-        self.share = share
+        self.marker: Final = marker
+        self.share: Final = share
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Deselect; a case that is no campaign stays."""
-        out = set(left_out((each.nodeid for each in items if each.get_closest_marker("campaign")), self.share))
+        """Deselect; a case without the marker stays."""
+        out = set(left_out((each.nodeid for each in items if each.get_closest_marker(self.marker)), self.share))
         config.hook.pytest_deselected(items=[each for each in items if each.nodeid in out])
         items[:] = [each for each in items if each.nodeid not in out]
