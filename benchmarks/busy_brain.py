@@ -81,17 +81,24 @@ class Moment(NamedTuple):
 
 
 class Outcome(msgspec.Struct):
-    """What a run has shown. ``waits_ms`` are the times of inputs from their arrival until they are decided."""
+    """What a run has shown: each moment, and counts of accepted inputs, by kind of aggregate, and of other things.
 
-    moments: list[Moment]
-    waits_ms: list[int]
-    inputs: int = 0
-    messages: int = 0
+    What is ``late`` is of the last part of the run. ``late_waits_ms`` are the times from the arrival of an input until
+    it is decided; ``late_busy_ms`` is the time for which the brain was busy. ``sent`` are the messages of the board.
+    """
+
+    moments: list[Moment] = []
+    late_waits_ms: list[int] = []
+    late_busy_ms: float = 0.0
+    inputs_by_kind: dict[str, int] = {}
     commits: int = 0
-    busy_ms: float = 0.0
-    by_aggregate: dict[str, int] = {}
-    """The accepted inputs by kind of aggregate."""
-    sent_by_board: int = 0
+    sent: int = 0
+    closed: int = 0
+
+    @property
+    def inputs(self) -> int:
+        """All accepted inputs."""
+        return sum(self.inputs_by_kind.values())
 
 
 class _Hosts(HostedActivities):
@@ -115,7 +122,8 @@ class BusyBrain(ClusterRunner):
         hosts = type("Hosts", (_Hosts,), {"host_count": -(-load.agents // AGENTS_OF_A_HOST)})
         opening = tuple(fleet.opening(plan(load.agents, load.tasks), START_MS))
         super().__init__(fleet.system, opening, chance, agenda, self._note, hosts=hosts)
-        self.outcome: Final = Outcome([], [])
+        self.outcome: Final = Outcome()
+        self._late_ms = 0
         self._load: Final = load
         self._costs: Final = costs
         self._arrived: Final[dict[str, deque[tuple[int, Given]]]] = {}
@@ -127,13 +135,14 @@ class BusyBrain(ClusterRunner):
         self._is_busy = False
         self._free_ms = 0.0
         self._working = 0
-        self._closed = 0
-        self._sent: dict[str, int] = {}
+        self._receivers: Final[set[str]] = set()
+        """The receivers of the messages of the present commit."""
 
-    def run(self, every_ms: int = MINUTE_MS) -> Outcome:
-        """Run to the end, and note each moment."""
+    def run(self, late_ms: int = 0) -> Outcome:
+        """Run to the end, and note the fleet at each minute. The last ``late_ms`` are the late part."""
         agenda, end_ms = self._agenda, START_MS + self._load.until_ms
-        for at_ms in range(START_MS + every_ms, end_ms + 1, every_ms):
+        self._late_ms = end_ms - late_ms
+        for at_ms in range(START_MS + MINUTE_MS, end_ms + 1, MINUTE_MS):
             agenda.at(at_ms, self._look)
         self.start()
         while (next_ms := agenda.next_ms()) is not None and next_ms <= end_ms:
@@ -164,19 +173,25 @@ class BusyBrain(ClusterRunner):
         batch = [arrived.popleft() for _ in range(min(len(arrived), BATCH_LIMIT))]
         took_ms = self._costs.commit_ms + self._costs.entry_ms * (len(batch) - 1)
         self._free_ms = max(self._free_ms, float(self._agenda.now_ms)) + took_ms
-        self.outcome.busy_ms += took_ms
         self.outcome.commits += 1
+        if self._is_late:
+            self.outcome.late_busy_ms += took_ms
         self._agenda.at(int(self._free_ms), self._served, name, batch)
 
+    @property
+    def _is_late(self) -> bool:
+        return self._agenda.now_ms >= self._late_ms
+
     def _served(self, name: str, batch: list[tuple[int, Given]]) -> None:
+        """Let a commit be done, and its messages be sent."""
         self._waiting -= len(batch)
-        self.outcome.waits_ms.extend(self._agenda.now_ms - at_ms for at_ms, _ in batch)
-        self._sent.clear()
+        if self._is_late:
+            self.outcome.late_waits_ms.extend(self._agenda.now_ms - at_ms for at_ms, _ in batch)
+        self._receivers.clear()
         self._commit([given for _, given in batch])
-        sent = sum(self._sent.values())
-        self.outcome.messages += sent
-        self.outcome.sent_by_board += sent if name == BOARD else 0
-        rest_ms = self._costs.turn_ms + self._costs.send_ms * sent
+        if name == BOARD:
+            self.outcome.sent += len(self._receivers)
+        rest_ms = self._costs.turn_ms + self._costs.send_ms * len(self._receivers)
         self._agenda.at(self._agenda.now_ms + round(rest_ms), self._back, name)
         self._is_busy = False
         self._serve()
@@ -193,33 +208,29 @@ class BusyBrain(ClusterRunner):
     def _note(self, name: str, outcome: Reaction | Refusal, envelope: Envelope) -> None:
         if isinstance(outcome, Refusal):
             return
-        self.outcome.inputs += 1
-        kind = name.partition("/")[0]
-        self.outcome.by_aggregate[kind] = self.outcome.by_aggregate.get(kind, 0) + 1
-        for asked in outcome.effects:
-            if isinstance(asked.effect, Tell):
-                self._sent[asked.effect.aggregate] = 1
-        if isinstance(envelope.event, session.SessionStarted):
-            self._working += 1
-        elif isinstance(envelope.event, session.SessionExited):
-            self._working -= 1
-        elif name == BOARD:
-            self._closed += sum(step.entered is task.State.CLOSED for step in outcome.transitions)
+        kind, counts = name.partition("/")[0], self.outcome.inputs_by_kind
+        counts[kind] = counts.get(kind, 0) + 1
+        self._receivers.update(each.effect.aggregate for each in outcome.effects if isinstance(each.effect, Tell))
+        self._working += isinstance(envelope.event, session.SessionStarted)
+        self._working -= isinstance(envelope.event, session.SessionExited)
+        self.outcome.closed += sum(step.entered is task.State.CLOSED for step in outcome.transitions)
 
     def _look(self) -> None:
         of_board = len(self._arrived.get(BOARD, ()))
         at_ms = self._agenda.now_ms - START_MS
         self.outcome.moments.append(
-            Moment(at_ms, self._waiting, of_board, self._working, self._closed, self.outcome.inputs)
+            Moment(at_ms, self._waiting, of_board, self._working, self.outcome.closed, self.outcome.inputs)
         )
 
 
 def plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan without dependencies, so that each agent always has a task."""
+    """Return a plan without dependencies, so that each agent always has a task. Its work is verified."""
     return fleet.Plan(
         f"{agents}x{tasks}",
         tuple(fleet.AgentPlan(f"agent-{number}") for number in range(1, agents + 1)),
-        tuple(fleet.TaskPlan(f"T{number}", f"do task {number}") for number in range(1, tasks + 1)),
+        tuple(
+            fleet.TaskPlan(f"T{number}", f"do task {number}", (("make", "check"),)) for number in range(1, tasks + 1)
+        ),
     )
 
 
