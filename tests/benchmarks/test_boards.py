@@ -4,8 +4,8 @@ from typing import Final
 
 import pytest
 
-from benchmarks.boards import Costs, Sizes, Split, report, split
-from benchmarks.busy_brain import BOARD, BusyBrain, Load
+from benchmarks.boards import Measured, Sizes, Split, report, split
+from benchmarks.busy_brain import BOARD, BusyBrain, Costs, Load
 from benchmarks.report import plain
 from lifefold.core.fleet import system
 from lifefold.core.kernel import World
@@ -74,7 +74,7 @@ def test_messages_keep_a_board_from_its_next_commit() -> None:
 
 def test_a_report_has_a_row_for_each_number_of_boards() -> None:
     """Its targets, costs, rates and queues are tables."""
-    found = report(SLOW, SIZES._replace(agents=8, until_min=2, last_min=1))
+    found = report(Measured(SLOW), SIZES._replace(agents=8, until_min=2, last_min=1))
     _costs, rates, waiting = found.tables
     assert [row[:2] for row in rates.rows] == [("1", "8"), ("4", "2")]
     assert [row[0] for row in waiting.rows] == ["1"]
