@@ -32,6 +32,7 @@ from lifefold.interpreters.worktrees.errors import GitError, WorkplaceError
 from lifefold.interpreters.worktrees.excludes import RULES
 from lifefold.interpreters.worktrees.git import GIT_LIMITS, PLAIN, Git, Way, path_name, portions
 from lifefold.interpreters.worktrees.pinned import Pins, worktree_at
+from lifefold.interpreters.worktrees.snapshot import copied_index
 from lifefold.interpreters.worktrees.salvage import salvage_name
 
 SHORT: Final = 10
@@ -288,11 +289,7 @@ class Repository:
         if pins is None:
             raise WorkplaceError(f"the worktree of {of.task} is gone", folder, "Look again.")
         git = Git(folder, _LIMITS, pins.by(folder.parent / RULES))
-        with tempfile.TemporaryDirectory(prefix="lifefold-diff-") as temporary:
-            way = Way(index=Path(temporary) / "index")
-            if (pins.directory / "index").is_file():
-                shutil.copyfile(pins.directory / "index", Path(temporary) / "index")
-            await git.heed_all(way)
+        async with copied_index(git) as way:
             await git.run("add", "--intent-to-add", "--all", "--sparse", way=way)
             yield git, way
 
