@@ -32,8 +32,8 @@ from lifefold.interpreters.worktrees.errors import GitError, WorkplaceError
 from lifefold.interpreters.worktrees.excludes import RULES
 from lifefold.interpreters.worktrees.git import GIT_LIMITS, PLAIN, Git, Way, path_name, portions
 from lifefold.interpreters.worktrees.pinned import Pins, worktree_at
-from lifefold.interpreters.worktrees.snapshot import copied_index
 from lifefold.interpreters.worktrees.salvage import salvage_name
+from lifefold.interpreters.worktrees.snapshot import copied_index
 
 SHORT: Final = 10
 """The characters of a commit in a sentence."""

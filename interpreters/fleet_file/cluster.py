@@ -98,8 +98,8 @@ class ClusterKeys(Section, header="[cluster]"):
     log = Key(LOG, "the log on a PostgreSQL server, which all machines reach", "", absent="the log of `lifefold run`")
     remote = Key(
         REMOTE,
-        "the git remote of a fleet with a `repository`: hosts clone it, and push verified work to it; a path counts from"
-        " the fleet file's folder",
+        "the git remote of a fleet with a `repository`: hosts clone it, and push verified work to it; a path counts"
+        " from the fleet file's folder",
         "",
     )
     branch = Key(

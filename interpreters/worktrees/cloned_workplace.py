@@ -16,6 +16,7 @@ expects the old tip of the branch: if another host has merged, the push is refus
 """
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Self
 
@@ -49,7 +50,7 @@ class ClonedWorkplace:
         self._branch: Final = RemoteBranch(self._home, branch, remote)
         self._local: Final = GitWorkplace(clone, root / "worktrees", fleet, branch, self._branch)
         self._kept: Final[dict[str, Snapshot]] = {}
-        self._lock: int | None = None
+        self._taken = ExitStack()
 
     @classmethod
     async def open(cls, url: str, root: Path, fleet: str, run: str, branch: str) -> Self:
@@ -58,8 +59,9 @@ class ClonedWorkplace:
         Raises WorkplaceError, also if another process has this workplace, or if the remote has no such branch.
         """
         make_private(root)
-        lock = open_lock(root / ".host")
-        try:
+        with ExitStack() as taken:
+            lock = open_lock(root / ".host")
+            taken.callback(os.close, lock)
             if not try_to_take(lock):
                 remedy = "End it, or give this host another name."
                 raise WorkplaceError("A host of this name is at work here", root, remedy)
@@ -71,17 +73,12 @@ class ClonedWorkplace:
             await remote.begin()
             workplace = cls(remote, root, fleet, run, branch)
             await workplace._branch.look()
-        except BaseException:
-            os.close(lock)
-            raise
-        workplace._lock = lock
+            workplace._taken = taken.pop_all()
         return workplace
 
     def close(self) -> None:
         """Release the workplace."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._taken.close()
 
     def folder(self, agent: str, task: str) -> Path:
         """Return the agent's worktree."""

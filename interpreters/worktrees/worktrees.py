@@ -65,8 +65,9 @@ PRESENT_MS = 700
 class GitWorkplace:
     """A worktree of ``repository`` for each agent, ``root/AGENT``, from which work is merged into ``branch``.
 
-    ``branch`` is the short name of the target branch; without a ``place`` it is in the repository. Several processes may use one root. A run makes its workplace
-    with ``open``, and then calls ``take_over`` or ``go_on``.
+    ``branch`` is the short name of the target branch, which is at ``place``; without one it is in the repository.
+    Several processes may use one root. A run makes its workplace with ``open``, and then calls ``take_over`` or
+    ``go_on``.
     """
 
     def __init__(self, repository: Path, root: Path, fleet: str, branch: str, place: BranchPlace | None = None) -> None:

@@ -61,7 +61,11 @@ class RemoteSandbox:
 
     def is_sound(self) -> bool:
         """Tell whether git finds no damage in the remote."""
-        return subprocess.run(("git", "fsck", "--strict"), cwd=self.url, check=False, capture_output=True).returncode == 0
+        try:
+            self.git("fsck", "--strict")
+        except subprocess.CalledProcessError:
+            return False
+        return True
 
 
 @asynccontextmanager

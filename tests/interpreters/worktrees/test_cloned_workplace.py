@@ -14,6 +14,11 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
 def sandbox(tmp_path: Path) -> RemoteSandbox:
     return RemoteSandbox(tmp_path)
 
@@ -169,7 +174,7 @@ async def test_a_push_that_comes_too_late_moves_nothing(
 
         async def late(*changes: object) -> bool:
             if not answers:
-                answers.append((await merged(two, "a", "T1", result), True))
+                answers.append((await merged(two, "b", "T1", result), True))
             done = await push(*changes)  # type: ignore[arg-type]
             answers.append((sandbox.tip(), done))
             return done
@@ -206,7 +211,7 @@ async def test_a_remote_that_is_away_delays_a_merge(sandbox: RemoteSandbox) -> N
         await worked(one, "a", "T1", first="1\n")
         result = await one.park("a", "T1", 1, "Do T1")
         away = sandbox.url.rename(sandbox.folder / "away")
-        with pytest.raises(RemoteAwayError, match="does not answer git ls-remote: .*does not appear to be a git repo"):
+        with pytest.raises(RemoteAwayError, match=r"does not answer git ls-remote: .*does not appear to be a git repo"):
             await merged(one, "a", "T1", result)
         away.rename(sandbox.url)
         assert await merged(one, "a", "T1", result) == sandbox.tip()
@@ -228,7 +233,7 @@ async def test_a_refused_push_waits_with_the_words_of_the_remote(sandbox: Remote
         await worked(one, "a", "T1", first="1\n")
         result, tip = await one.park("a", "T1", 1, "Do T1"), sandbox.tip()
         hook = sandbox.hook("pre-receive", "echo only by Ann", "exit 1")
-        with pytest.raises(RefusedPushError, match="does not take refs/heads/main: .*remote: only by Ann"):
+        with pytest.raises(RefusedPushError, match=r"does not take refs/heads/main: .*remote: only by Ann"):
             await merged(one, "a", "T1", result)
         assert sandbox.tip() == tip
         hook.unlink()
@@ -290,5 +295,5 @@ async def test_kept_work_that_the_remote_has_lost_fails_its_merge(sandbox: Remot
         await worked(one, "a", "T1", first="1\n")
         result = await one.park("a", "T1", 1, "Do T1")
         sandbox.git("update-ref", "-d", "refs/lifefold/fleet/0123abcd/result/T1/1")
-        with pytest.raises(WorkplaceError, match="does not have the work of fleet/T1/1, .* any more"):
+        with pytest.raises(WorkplaceError, match=r"does not have the work of fleet/T1/1, .* any more"):
             await merged(two, "b", "T1", result)
