@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from git_sandbox import git, names, write
@@ -163,26 +164,27 @@ async def test_a_conflict_with_the_work_of_another_host_is_reported(sandbox: Rem
         assert sandbox.git("show", f"{result}:shared") == "two"
 
 
-async def test_a_push_that_comes_too_late_moves_nothing(
-    sandbox: RemoteSandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A host freezes before its push, and another one merges the work meanwhile: the late push is refused."""
+async def test_a_push_that_stops_in_the_middle_and_comes_too_late_moves_nothing(sandbox: RemoteSandbox) -> None:
+    """The remote has taken the push of one host, and not moved the branch yet; another host merges meanwhile."""
     async with hosts(sandbox, "one", "two") as (one, two):
         await worked(one, "a", "T1", first="1\n")
         result = await one.park("a", "T1", 1, "Do T1")
-        push, answers = one.remote.push, list[tuple[str, bool]]()
+        begun, goes_on, found = sandbox.folder / "begun", sandbox.folder / "goes_on", list[str]()
+        wait = f"while [ ! -e {goes_on} ]; do sleep 0.05; done"
+        sandbox.hook("pre-receive", f"if mkdir {begun} 2> {sandbox.folder}/said; then {wait}; fi")
 
-        async def late(*changes: object) -> bool:
-            if not answers:
-                answers.append((await merged(two, "b", "T1", result), True))
-            done = await push(*changes)  # type: ignore[arg-type]
-            answers.append((sandbox.tip(), done))
-            return done
+        async def late() -> None:
+            found.append(await merged(one, "a", "T1", result))
 
-        monkeypatch.setattr(one.remote, "push", late)
-        by_two = await merged(one, "a", "T1", result)
-        assert answers == [(by_two, True), (by_two, False)]
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(late)
+            while not begun.exists():  # noqa: ASYNC110 - another process makes it
+                await anyio.sleep(0.02)
+            by_two = await merged(two, "b", "T1", result)
+            goes_on.touch()
+        assert found == [by_two] == [sandbox.tip()]
         assert sandbox.merges() == ["Merge T1: Do T1"]
+        assert sandbox.is_sound()
 
 
 async def test_a_branch_that_others_move_is_merged_with_where_it_is(
