@@ -87,6 +87,9 @@ class Repository:
         """Read its place from the log. Raises ``NoChangesError`` if the fleet has none."""
         home = store.meta("git_directory")
         self._folders: Final = FleetFolder(store.path).worktrees
+        if not home and store.meta("branch"):
+            where = f"refs/lifefold/{path_name(store.meta('fleet') or '')}/{store.meta('run')}/"
+            raise NoChangesError(f"the work of this fleet is at its git remote, in {where}: fetch it from there")
         if not home:
             raise NoChangesError(f"this fleet has no repository; its agents work in folders below {self._folders}")
         self._home: Final = Path(home)

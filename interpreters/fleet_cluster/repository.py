@@ -1,37 +1,21 @@
 """The repository of a fleet on several machines: the target branch at its remote, and each host's clone of it."""
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Final
-
 from lifefold.interpreters.fleet_file import Fleet
-from lifefold.interpreters.fleet_file.cluster import ClusterKeys
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.log_owner import OtherFleetError, must_be_of
 from lifefold.interpreters.store import LogStore
 from lifefold.interpreters.worktrees.cloned_workplace import ClonedWorkplace
-from lifefold.interpreters.worktrees.errors import WorkplaceError
 from lifefold.interpreters.worktrees.git import path_name
-from lifefold.interpreters.worktrees.remote import Remote
+from lifefold.interpreters.worktrees.survey import survey_remote
 from lifefold.interpreters.worktrees.workplace import Workplace
-
-HEADS: Final = "refs/heads/"
 
 
 async def target_of(fleet: Fleet) -> str:
     """Return the short name of the branch at the remote into which the work of a new log is merged.
 
-    Raises WorkplaceError without such a branch, and RemoteAwayError.
+    Raises WorkplaceError.
     """
-    with TemporaryDirectory(prefix="lifefold-remote-") as folder:
-        remote = Remote(fleet.cluster.remote, Path(folder), Path(folder) / "objects")
-        await remote.begin()
-        branch = fleet.cluster.branch or (await remote.head()).removeprefix(HEADS)
-        if not branch or not await remote.values(f"{HEADS}{branch}"):
-            what = f"The remote {remote.shown} has {f'no branch {branch}' if branch else 'no branch of its HEAD'}"
-            remedy = f"Push one there, or name another one by {ClusterKeys.branch.name} in [cluster]."
-            raise WorkplaceError(what, fleet.source, remedy)
-        return branch
+    return (await survey_remote(fleet.cluster.remote, fleet.cluster.branch, fleet.source))[1]
 
 
 def must_be_of_cluster(fleet: Fleet, store: LogStore) -> None:
