@@ -95,6 +95,8 @@ class ClonedWorkplace:
         await self._branch.look()
         if kept[1]:
             await self._bring(Claim(self._fleet, task, kept[0]), kept[1])
+        if resumes:
+            await self._bring_left(agent, task, epoch)
         await self._local.check_out(agent, task, epoch, kept, resumes=resumes)
 
     async def enter(self, agent: str, task: str, epoch: int) -> None:
@@ -179,6 +181,16 @@ class ClonedWorkplace:
             raise WorkplaceError(what, self._home.folder, "Retry the task: its work is to be done anew.")
         await self._home.set_ref(claim.base, found[base])
 
+    async def _bring_left(self, agent: str, task: str, epoch: int) -> None:
+        """Bring what the agent's last claim of the task has left, on whatever host, as salvage of its worktree."""
+        earlier = [Claim(self._fleet, task, number) for number in range(epoch - 1, 0, -1)]
+        found = await self.remote.bring(*(self._name("work", claim) for claim in earlier))
+        for claim in earlier:
+            work = found.get(self._name("work", claim), "")
+            if work and await _agent_of(self._home, work) == one_line(agent):
+                await self._local.keep_left(agent, claim, work)
+                return
+
     async def _put(self, claim: Claim, **commits: str) -> None:
         """Push commits of a claim, each under the name of its kind, with the start of the claim."""
         base = await self._home.commit_at(claim.base)
@@ -186,6 +198,12 @@ class ClonedWorkplace:
 
     def _name(self, kind: str, claim: Claim) -> str:
         return f"{self._prefix}/{kind}/{path_name(claim.task)}/{claim.epoch}"
+
+
+async def _agent_of(home: Git, commit: str) -> str:
+    """Return the agent that a commit of lifefold names."""
+    query = ("log", "-1", "--no-show-signature", "--format=%(trailers:key=Lifefold-Agent,valueonly)")
+    return (await home.run(*query, commit)).text.strip()
 
 
 def _clone_in(root: Path) -> Path:

@@ -32,7 +32,7 @@ STALLED: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=60")
 """Options of git: a transfer by HTTP without a byte in 60 s has failed."""
 
 PUT_ROUNDS: Final = 3
-"""The number of tries to move references that nobody else is expected to move."""
+"""The number of tries to move references that only this run moves."""
 
 _USER: Final = re.compile(r"(?<=://)[^/@\s]*@")
 _BROUGHT: Final = "refs/brought/"
@@ -78,6 +78,8 @@ class Remote:
 
         Raises RemoteAwayError.
         """
+        if not names:
+            return {}
         listed = await self._reached(self._look, "ls-remote", "--quiet", "--refs", self._url, *names)
         pairs = (line.partition("\t") for line in listed.text.splitlines())
         prefixes = tuple(name.removesuffix("*") for name in names if name.endswith("*"))

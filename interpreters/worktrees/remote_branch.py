@@ -1,7 +1,7 @@
 """A target branch at a remote: it is moved by a push that expects the commit from which the merge was computed.
 
-Nobody works in the clone but agents, so no working tree follows, and a move of the clone's own branch by an agent moves
-nothing. Whoever can push to the remote may move the branch there, and the next merge begins at its new tip.
+Only agents work in the clone. So no working tree follows, and an agent that moves the clone's own branch moves nothing.
+A person with access to the remote may move the branch there, and the next merge begins at its new tip.
 """
 
 from contextlib import suppress

@@ -164,6 +164,10 @@ class GitWorkplace:
                 return None
             return await snapshot_of(worktree)
 
+    async def keep_left(self, agent: str, claim: Claim, work: str) -> None:
+        """Keep the commit ``work`` as salvage of the agent's worktree: its claim has left that on another machine."""
+        await self._salvaged.keep(path_name(agent), salvage_name(claim.branch), work)
+
     async def restore(self, agent: str, task: str, epoch: int, base: str, work: str) -> None:
         """Give the agent's worktree to a claim that began at ``base`` elsewhere, with the files of the commit ``work``.
 

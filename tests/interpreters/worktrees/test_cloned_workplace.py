@@ -151,6 +151,30 @@ async def test_approved_work_is_merged_by_any_host(sandbox: RemoteSandbox) -> No
         assert "first" in sandbox.files()
 
 
+async def test_a_resumed_agent_finds_its_changes_on_another_host(sandbox: RemoteSandbox) -> None:
+    """They are those of its last claim of the task, and not of another agent's later one."""
+    async with hosts(sandbox, "one", "two") as (one, two):
+        for agent, epoch in (("a", 1), ("b", 2)):
+            await worked(one, agent, "T1", epoch, **{f"by-{agent}": "x\n"})
+            await one.keep(agent, "T1", epoch)
+        await two.check_out("a", "T1", 3, resumes=True)
+        assert names(two.folder("a", "T1")) - {".git"} == {".gitignore", "shared", "other", "by-a"}
+        await two.check_out("b", "T1", 4)
+        assert "by-b" not in names(two.folder("b", "T1"))
+
+
+async def test_a_host_that_takes_a_claim_over_replaces_what_the_lost_one_kept(sandbox: RemoteSandbox) -> None:
+    """The remote has the value of the lost host, which the other one does not expect at first."""
+    async with hosts(sandbox, "one", "two", "three") as (one, two, three):
+        await worked(one, "a", "T1", first="1\n")
+        await one.keep("a", "T1", 1)
+        await two.enter("a", "T1", 1)
+        write(two.folder("a", "T1"), second="2\n")
+        await two.keep("a", "T1", 1)
+        await three.enter("a", "T1", 1)
+        assert {"first", "second"} <= names(three.folder("a", "T1"))
+
+
 async def test_a_conflict_with_the_work_of_another_host_is_reported(sandbox: RemoteSandbox) -> None:
     """Nothing is pushed then; the work stays at the remote."""
     async with hosts(sandbox, "one", "two") as (one, two):
