@@ -113,6 +113,11 @@ class FleetBrain:
         """The path of the log."""
         return self._store.path
 
+    @property
+    def branch(self) -> str:
+        """The target branch at the remote; empty without a repository."""
+        return self._store.meta("branch") or ""
+
     def now_ms(self) -> int:
         """Return the time of the brain, in Unix milliseconds."""
         return self._clock.now_ms()

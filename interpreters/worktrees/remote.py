@@ -58,7 +58,7 @@ class Remote:
     """The remote at the address ``url``; ``folder`` is the exchange, and ``objects`` the folder of its objects."""
 
     def __init__(self, url: str, folder: Path, objects: Path) -> None:
-        self.shown: Final = _USER.sub("", url)
+        self.shown: Final = shown_address(url)
         self._url: Final = url
         self._folder: Final = folder
         pins = Pins(folder, folder, folder, objects=objects)
@@ -149,6 +149,11 @@ class Remote:
     def _quoted(self, stderr: str) -> str:
         lines = stderr.replace(self._url, self.shown).splitlines()
         return " / ".join(line for each in lines[-STDERR_LINES:] if (line := _USER.sub("", each).strip()))
+
+
+def shown_address(url: str) -> str:
+    """Return an address without its user part, which may be a secret."""
+    return _USER.sub("", url)
 
 
 def _brought(name: str) -> str:

@@ -12,7 +12,13 @@ from typing import Any, Final
 import anyio
 from anyio import to_thread
 
-from lifefold.interpreters.cli.cluster_options import cluster_of, fleet_and_log, must_be_able_to, pools_of
+from lifefold.interpreters.cli.cluster_options import (
+    cluster_of,
+    destination_of,
+    fleet_and_log,
+    must_be_able_to,
+    pools_of,
+)
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.server_logs import is_begun
 from lifefold.interpreters.fleet_file import Fleet
@@ -52,6 +58,7 @@ async def _brain(arguments: Namespace, fleet: Fleet, log: Path) -> int:
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_on_signal, tasks.cancel_scope.cancel)
+            print(destination_of(fleet, opened.branch), end="")
             print(f"the brain of {fleet.name} decides, with the log {log}", flush=True)
             code = int(await opened.run())
             tasks.cancel_scope.cancel()

@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.cluster]
 async def test_a_fleet_is_merged_at_its_remote_although_a_host_dies(tmp_path: Path, postgres: PostgresServer) -> None:
     """Each task is merged once, by the host that had it or by another one, and no host has the disk of another."""
     remote = RemoteSandbox(tmp_path / "git")
-    made = {"db": postgres.new_log(), "remote": str(remote.url), "verify": "cat t*.txt"}
-    async with cluster(tmp_path, steps=60, **made) as sandbox:
+    db, verify = postgres.new_log(), "cat t*.txt"
+    async with cluster(tmp_path, steps=60, db=db, remote=str(remote.url), verify=verify) as sandbox:
         sandbox.begin_brain()
         sandbox.begin_host("one", "--capacity", "1")
         sandbox.begin_host("two", "--capacity", "1")
