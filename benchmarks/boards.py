@@ -31,13 +31,13 @@ from lifefold.interpreters.temporal.wire import aggregate_id
 from temporal_server import TemporalServer
 
 AGENTS: Final = 10_000
-BOARDS: Final = (1, 5, 10, 20)
+BOARDS: Final = (1, 5, 20)
 SESSION_MIN: Final = 5
-UNTIL_MIN: Final = 20
-LAST_MIN: Final = 5
+UNTIL_MIN: Final = 12
+LAST_MIN: Final = 4
 """The end of a run, of which the rates and waits are."""
 
-EVERY_MIN: Final = 5
+EVERY_MIN: Final = 2
 SECOND_MS: Final = 1_000
 MOST_BUSY: Final = 0.95
 """A brain that is busy for a greater share of the last minutes is at its limit."""
