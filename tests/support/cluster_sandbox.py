@@ -28,6 +28,9 @@ LONG_S: Final = 180.0
 
 LOOK_S: Final = 0.05
 
+PATIENT_S: Final = 30
+"""A detection time that a loaded machine does not exceed. A test in which a host is lost gives a shorter one."""
+
 REST_MS: Final = 500
 """The shortest pause between two attempts at a task."""
 
@@ -265,7 +268,7 @@ async def cluster(  # noqa: PLR0913 - the size of a fleet, each part with its na
     agents: int = 2,
     tasks: int = 4,
     steps: int = 20,
-    detection_s: int = 2,
+    detection_s: int = PATIENT_S,
     db: str = "",
     hopeless: int = 0,
 ) -> AsyncGenerator[ClusterSandbox]:

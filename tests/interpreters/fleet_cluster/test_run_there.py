@@ -38,7 +38,7 @@ async def test_a_run_on_a_server_prints_what_a_local_run_prints(tmp_path: Path) 
 
 async def test_a_drained_fleet_goes_on_on_one_machine_and_back_on_the_cluster(tmp_path: Path) -> None:
     """Ctrl-C ends the sessions and the workflows, so the log is one that a runner has left."""
-    async with cluster(tmp_path, steps=100, tasks=3) as sandbox:
+    async with cluster(tmp_path, steps=100, tasks=3, detection_s=10) as sandbox:
         sandbox.begin_host("one")
         run = sandbox.begin_run()
         await sandbox.until(lambda: len(sandbox.working()) == 2)
