@@ -49,7 +49,7 @@ cluster-demo: .venv/.has-test ## run twenty agents on three hosts, of which one 
 	PYTHONPATH=tests/support $(BIN)/python tools/cluster/cluster_demo.py $(ARGS)
 
 test-cluster: .venv/.has-test ## run the tests with servers of PostgreSQL and Temporal, with crashes and partitions (skipped without them)
-	$(PYTEST) -m cluster $$(grep -rlE '^(pytestmark = .*|@)pytest\.mark\.cluster' tests --include='test_*.py') --maxprocesses 2 $(ARGS)
+	$(PYTEST) -m cluster $$(grep -rlE '^(pytestmark = .*|@)pytest\.mark\.cluster' tests --include='test_*.py') $(ARGS)
 
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
 	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)

@@ -15,7 +15,7 @@ import anyio
 
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.cli.account import Account, account_of
-from lifefold.interpreters.cli.cluster_options import cluster_of, must_be_able_to, pools_of, server_of
+from lifefold.interpreters.cli.cluster_options import cluster_of, destination_of, must_be_able_to, pools_of, server_of
 from lifefold.interpreters.cli.display import Display, ShownFleet
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.run_summary import summary
@@ -87,6 +87,7 @@ async def _run(named: Namespace, fleet: Fleet, log: Path, show: Show, beside: Be
         account = Account() if begins else await account_of(log)
         brain.observers.append(account.observe)
         with beside(log):
+            print(destination_of(fleet, brain.branch), end="")
             print(
                 f"deciding on {server_of(named, fleet)}; hosts run the sessions: lifefold host {fleet.source}",
                 flush=True,

@@ -20,6 +20,7 @@ from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate, Envelope, Event, Reaction, Refusal
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.engine import Observer, WallClock
+from lifefold.interpreters.fleet_cluster.repository import must_be_of_cluster, target_of
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.cluster import DEFAULT_POOL
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
@@ -27,7 +28,6 @@ from lifefold.interpreters.fleet_runner.log_owner import (
     CLAIM_KEY,
     NONE_BEFORE,
     before_of,
-    must_belong,
     must_mean,
     written_of,
 )
@@ -46,8 +46,9 @@ class UnfitFleetError(Exception):
 
 def must_fit(fleet: Fleet) -> None:
     """Raise ``UnfitFleetError`` for a fleet that needs what a cluster does not have."""
-    if fleet.repository is not None:
-        raise UnfitFleetError(f"{fleet.source}: a fleet with a repository runs on one machine only: lifefold run")
+    if fleet.repository is not None and not fleet.cluster.remote:
+        said = "hosts get the repository of a fleet from a git remote; name it by remote in [cluster]"
+        raise UnfitFleetError(f"{fleet.source}: {said}, or run the fleet on one machine: lifefold run --engine local")
 
 
 class FleetBrain:
@@ -77,17 +78,22 @@ class FleetBrain:
     async def open(cls, fleet: Fleet, log: Path, cluster: Cluster, pools: Mapping[str, str]) -> Self:
         """Open the log of the fleet, or begin one. ``pools`` has the pools of agents that are not in the default one.
 
+        The target branch of a fleet with a repository is that of the log, or of the remote when the log begins.
+
         Raises ``UnfitFleetError``, ``StoreError``, ``OtherFleetError``, ``WorkplaceError``.
         """
         must_fit(fleet)
-        workplace = FolderWorkplace.open(FleetFolder(log).worktrees)
+        workplace = FolderWorkplace(FleetFolder(log).worktrees)
+        if fleet.repository is None:
+            workplace = FolderWorkplace.open(FleetFolder(log).worktrees)
         with ExitStack() as taken:
             if log.exists():  # noqa: ASYNC240 - before there is anything to wait for
                 store = taken.enter_context(closing(open_log(log)))
-                await must_belong(fleet, store)
+                must_be_of_cluster(fleet, store)
             else:
                 make_private(log.parent)
-                said = await written_of(fleet, workplace, NONE_BEFORE)
+                branch = {} if fleet.repository is None else {"branch": await target_of(fleet)}
+                said = await written_of(fleet, workplace, NONE_BEFORE) | branch
                 FleetFolder(log).make()
                 store = taken.enter_context(closing(create_log(log, said)))
             taken.pop_all()
@@ -106,6 +112,11 @@ class FleetBrain:
     def log(self) -> Path:
         """The path of the log."""
         return self._store.path
+
+    @property
+    def branch(self) -> str:
+        """The target branch at the remote; empty without a repository."""
+        return self._store.meta("branch") or ""
 
     def now_ms(self) -> int:
         """Return the time of the brain, in Unix milliseconds."""

@@ -185,16 +185,22 @@ class Handlers:
     async def verify(self, activity: VerifyWork, context: ActivityContext) -> None:
         """Run the verification commands."""
         records = self.folder.verification(activity.task, activity.epoch)
-        folder = self.workplace.folder(context.origin.within.key, activity.task)
+        agent, task, epoch = context.origin.within.key, activity.task, activity.epoch
+        folder = self.workplace.folder(agent, task)
         if context.resumed:
             await self._obstacles.see_to_the_end(context, partial(end_left_over, records))
         if context.cleanup_only:
             return
         try:
+            await self._for_other_machines(agent, f"verify {task}", partial(self.workplace.enter, agent, task, epoch))
+            await self._for_other_machines(agent, f"verify {task}", partial(self.workplace.keep, agent, task, epoch))
             given, within_ms = environment(os.environ, self.present()), activity.timeout_ms
             check = partial(verify, timeout_ms=within_ms, records=records, env=given, quote=self.secrets.quotable)
             reason = await check(folder, activity.commands)
-        except (SessionError, OSError) as error:
+            if reason is None:
+                keep = partial(self.workplace.keep, agent, task, epoch)
+                await self._for_other_machines(agent, f"keep {task}", keep)
+        except (SessionError, OSError, WorkplaceError) as error:
             await self._obstacles.see_to_the_end(context, partial(end_left_over, records))
             reason = str(error)
         if reason is None:
@@ -202,6 +208,14 @@ class Handlers:
         else:
             said = ends.telling(await said_of_work(self.folder, context.origin.within, self.secrets))
             await context.report(assignment.Rejected(f"The agent's last words: {said}. {reason}" if said else reason))
+
+    async def _for_other_machines(self, agent: str, what: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Bring finished work from another machine, or keep it for one; wait for obstacles, because the work is done.
+
+        Raises WorkplaceError if the work is lost.
+        """
+        with self._obstacles.waits(agent, what) as tell:
+            await patiently(work, (InTheWayError,), tell, pause=partial(self._put_off, agent))
 
     async def park(self, activity: ParkWork, context: ActivityContext) -> None:
         """Commit the work to a reference of its own, from which it is merged later."""

@@ -79,7 +79,8 @@ async def test_a_host_that_is_cut_off_from_temporal_loses_its_work(
             await sandbox.until_working(1, "two")
             between.heal()
             assert await sandbox.until_over() == 0
-    XX
+            assert await sandbox.problems() == []
+            assert [life.is_whole for life in sandbox.lives() if life.host == "one"][:2] == [False, False]
 
 
 async def test_a_brain_that_is_cut_off_from_postgresql_delays_the_fleet(
