@@ -84,8 +84,8 @@ class ClusterSandbox:
         detection_s: int,
         db: str,
         hopeless: int,
-        remote: str,
-        verify: str,
+        remote: str = "",
+        verify: str = "",
     ) -> None:
         self.detection_s: Final = detection_s
         self.folder: Final = folder
