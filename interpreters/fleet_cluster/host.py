@@ -81,6 +81,7 @@ class FleetHost:
             await must_belong(fleet, store)
             folder.make()
             workplace, run = HostFolders.open(folder.worktrees), store.meta("run") or ""
+            cluster = cluster.of_log(run)
             handlers = Handlers(fleet, folder, workplace, run=run, waits=Waits())  # hosts may share the folder
             standard = handlers.interpreter()
             context = RunContext(fleet, run, folder, workplace, standard, handlers.tell, handlers.present)
