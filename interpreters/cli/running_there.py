@@ -16,7 +16,7 @@ import anyio
 
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.cli.account import Account, account_of
-from lifefold.interpreters.cli.cluster_options import cluster_of, must_be_able_to, pools_of, server_of
+from lifefold.interpreters.cli.cluster_options import cluster_of, destination_of, must_be_able_to, pools_of, server_of
 from lifefold.interpreters.cli.display import Display, ShownFleet
 from lifefold.interpreters.cli.errors import BadInput, first_of
 from lifefold.interpreters.cli.run_summary import summary
@@ -91,6 +91,7 @@ async def _run(  # noqa: PLR0913, PLR0917 - as above
         brain.commits.keep_notes(account.notes)
         brain.waits_for_operators = not named.no_wait
         with beside(log):
+            print(destination_of(fleet, brain.branch), end="")
             print(
                 f"deciding on {server_of(named, fleet)}; hosts run the sessions: lifefold host {fleet.source}",
                 flush=True,

@@ -23,6 +23,7 @@ from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.engine import Observer, WallClock
 from lifefold.interpreters.fleet_cluster.host_watch import HostWatch
 from lifefold.interpreters.fleet_cluster.plan_in_force import PlanInForce
+from lifefold.interpreters.fleet_cluster.repository import must_be_of_cluster, target_of
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
 from lifefold.interpreters.fleet_file.cluster import DEFAULT_POOL
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
@@ -32,7 +33,6 @@ from lifefold.interpreters.fleet_runner.log_owner import (
     NONE_BEFORE,
     Before,
     before_of,
-    must_belong,
     must_mean,
     must_watch,
     written_of,
@@ -56,8 +56,9 @@ class UnfitFleetError(Exception):
 
 def must_fit(fleet: Fleet) -> None:
     """Raise ``UnfitFleetError`` for a fleet that needs what a cluster does not have."""
-    if fleet.repository is not None:
-        raise UnfitFleetError(f"{fleet.source}: a fleet with a repository runs on one machine only: lifefold run")
+    if fleet.repository is not None and not fleet.cluster.remote:
+        said = "hosts get the repository of a fleet from a git remote; name it by remote in [cluster]"
+        raise UnfitFleetError(f"{fleet.source}: {said}, or run the fleet on one machine: lifefold run --engine local")
 
 
 PoolsOf = Callable[[Fleet], Mapping[str, str]]
@@ -99,18 +100,23 @@ class FleetBrain:
     ) -> Self:
         """Open the log of the fleet, or begin one with the tasks that the runs ``before`` have left.
 
-        ``pools`` has the pools of agents that are not in the default one. Raises ``UnfitFleetError``, ``StoreError``,
-        ``OtherFleetError``, ``WorkplaceError``.
+        The target branch of a fleet with a repository is that of the log, or of the remote when the log begins.
+        ``pools`` has the pools of agents that are not in the default one.
+
+        Raises ``UnfitFleetError``, ``StoreError``, ``OtherFleetError``, ``WorkplaceError``.
         """
         must_fit(fleet)
-        workplace = FolderWorkplace.open(FleetFolder(log).worktrees)
+        workplace = FolderWorkplace(FleetFolder(log).worktrees)
+        if fleet.repository is None:
+            workplace = FolderWorkplace.open(FleetFolder(log).worktrees)
         with ExitStack() as taken:
             if log.exists():  # noqa: ASYNC240 - before there is anything to wait for
                 store = taken.enter_context(closing(open_log(log)))
-                await must_belong(fleet, store)
+                must_be_of_cluster(fleet, store)
             else:
                 make_private(log.parent)
-                said = await written_of(fleet, workplace, before)
+                branch = {} if fleet.repository is None else {"branch": before.branch or await target_of(fleet)}
+                said = await written_of(fleet, workplace, before) | branch
                 FleetFolder(log).make()
                 store = taken.enter_context(closing(create_log(log, said)))
             taken.pop_all()
@@ -129,6 +135,11 @@ class FleetBrain:
     def log(self) -> Path:
         """The path of the log."""
         return self._store.path
+
+    @property
+    def branch(self) -> str:
+        """The target branch at the remote; empty without a repository."""
+        return self._store.meta("branch") or ""
 
     def now_ms(self) -> int:
         """Return the time of the brain, in Unix milliseconds."""

@@ -1,6 +1,6 @@
 """A host of a fleet: the handlers of a runner, on a log that another process writes.
 
-The fleet file, the log and its folder are the same for all hosts: they are on one machine, or on a shared disk. A host
+The fleet file and the log are the same for all hosts. A fleet with a repository has a clone for each host. A host
 with sessions is drained before it ends. A host that dies leaves its sessions to their shims, until their fences.
 """
 
@@ -17,12 +17,12 @@ from lifefold.interpreters.engine import Interpreter
 from lifefold.interpreters.fleet_cluster.brain import must_fit
 from lifefold.interpreters.fleet_cluster.plan_follower import PlanFollower
 from lifefold.interpreters.fleet_cluster.presence import Presence
+from lifefold.interpreters.fleet_cluster.repository import clone_of, must_be_of_cluster
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_runner.blocked_merges import Waits
 from lifefold.interpreters.fleet_runner.custom import RunContext, composed, found
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers
-from lifefold.interpreters.fleet_runner.log_owner import must_belong
 from lifefold.interpreters.fleet_runner.quoting import quoting
 from lifefold.interpreters.processes import Fence
 from lifefold.interpreters.store import LogStore, peek_log
@@ -30,7 +30,7 @@ from lifefold.interpreters.temporal import Cluster, Host, Performer
 from lifefold.interpreters.temporal.wire import Attend
 from lifefold.interpreters.worktrees.aside import make_own
 from lifefold.interpreters.worktrees.pinned import is_folder
-from lifefold.interpreters.worktrees.workplace import FolderWorkplace
+from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
 
 
 class HostFolders(FolderWorkplace):
@@ -78,10 +78,14 @@ class FleetHost:
         factories, folder = found(fleet), FleetFolder(log)
         with ExitStack() as taken:
             store = taken.enter_context(closing(peek_log(log, patient=True)))
-            await must_belong(fleet, store)
+            must_be_of_cluster(fleet, store)
             folder.make()
-            workplace, run = HostFolders.open(folder.worktrees), store.meta("run") or ""
+            run = store.meta("run") or ""
             cluster = cluster.of_log(run)
+            if fleet.repository is None:
+                workplace: Workplace = HostFolders.open(folder.worktrees)
+            else:
+                workplace = taken.enter_context(closing(await clone_of(fleet, folder, store, name)))
             handlers = Handlers(fleet, folder, workplace, run=run, waits=Waits())  # hosts may share the folder
             standard = handlers.interpreter()
             context = RunContext(fleet, run, folder, workplace, standard, handlers.tell, handlers.present)
@@ -116,8 +120,9 @@ class FleetHost:
         self.host.drain()
 
     def close(self) -> None:
-        """Release the log."""
+        """Release the log and the clone."""
         self._store.close()
+        self.handlers.workplace.close()
 
 
 class FenceRenewal:

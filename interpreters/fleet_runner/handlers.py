@@ -200,14 +200,20 @@ class Handlers:
     async def verify(self, activity: VerifyWork, context: ActivityContext) -> None:
         """Run the verification commands."""
         records = self.folder.verification(activity.task, activity.epoch)
-        folder = self.workplace.folder(context.origin.within.key, activity.task)
+        agent, task, epoch = context.origin.within.key, activity.task, activity.epoch
+        folder = self.workplace.folder(agent, task)
         if context.resumed:
             await self._obstacles.see_to_the_end(context, partial(end_left_over, records))
         if context.cleanup_only:
             return
         try:
-            reason = await self._verified(activity, context.origin.within.key, folder, records)
-        except (SessionError, OSError) as error:
+            await self._for_other_machines(agent, f"verify {task}", partial(self.workplace.enter, agent, task, epoch))
+            await self._for_other_machines(agent, f"verify {task}", partial(self.workplace.keep, agent, task, epoch))
+            reason = await self._verified(activity, agent, folder, records)
+            if reason is None:
+                keep = partial(self.workplace.keep, agent, task, epoch)
+                await self._for_other_machines(agent, f"keep {task}", keep)
+        except (SessionError, OSError, WorkplaceError) as error:
             await self._obstacles.see_to_the_end(context, partial(end_left_over, records))
             reason = str(error)
         if reason is None:
@@ -215,6 +221,14 @@ class Handlers:
         else:
             said = ends.telling(await said_of_work(self.folder, context.origin.within, self.secrets))
             await context.report(assignment.Rejected(f"The agent's last words: {said}. {reason}" if said else reason))
+
+    async def _for_other_machines(self, agent: str, what: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Bring finished work from another machine, or keep it for one; wait for obstacles, because the work is done.
+
+        Raises WorkplaceError if the work is lost.
+        """
+        with self._obstacles.waits(agent, what) as tell:
+            await patiently(work, (InTheWayError,), tell, pause=partial(self._put_off, agent))
 
     async def _verified(self, activity: VerifyWork, agent: str, folder: Path, records: Path) -> str | None:
         """Run the verification commands, and return why the work is rejected; None if it is verified.

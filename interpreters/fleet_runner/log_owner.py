@@ -61,11 +61,12 @@ def before_of(store: LogStore) -> Before:
 
 async def must_belong(fleet: Fleet, store: LogStore) -> None:
     """Raise ``OtherFleetError`` unless this fleet may continue the log in this repository."""
-    _must_be_of(fleet, store)
+    must_be_of(fleet, store)
     await must_be_in_its_repository(fleet, store)
 
 
-def _must_be_of(fleet: Fleet, store: LogStore) -> None:
+def must_be_of(fleet: Fleet, store: LogStore) -> None:
+    """Raise ``OtherFleetError`` unless the log belongs to a fleet of this name."""
     owner = store.meta("fleet")
     if owner != fleet.name:
         message = f"{store.path}: is the log of the fleet {owner!r}, not of {fleet.name!r}; use another --db"

@@ -45,6 +45,20 @@ class Workplace(Protocol):
         """
         ...
 
+    async def enter(self, agent: str, task: str, epoch: int) -> None:
+        """Let the folder have the files of the claim, whose check-out may have been on another machine.
+
+        Raises WorkplaceError if they are lost.
+        """
+        ...
+
+    async def keep(self, agent: str, task: str, epoch: int) -> None:
+        """Keep the files of the claim as they are, so that another machine can go on with them.
+
+        A repetition without a change does nothing. Raises InTheWayError if that must wait.
+        """
+        ...
+
     async def differs(self, agent: str, task: str, epoch: int) -> bool:
         """Tell whether the folder differs from the start of the claim; nothing is changed.
 
@@ -147,6 +161,12 @@ class FolderWorkplace:
         if not is_folder(folder):
             set_aside(folder, self._root / ".aside")
         make_own(folder)
+
+    async def enter(self, agent: str, task: str, epoch: int) -> None:
+        """Do nothing: all agents of a task use its folder."""
+
+    async def keep(self, agent: str, task: str, epoch: int) -> None:
+        """Do nothing: the folder is kept."""
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:  # noqa: ARG002 - no claim begins anywhere
         """Return False: the folder is kept between attempts, so the changes of one attempt are not known."""

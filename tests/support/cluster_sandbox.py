@@ -43,11 +43,12 @@ while [ $n -lt $STEPS ]; do
   say works
   n=$((n + 1)); sleep 0.05
 done
+echo "$LIFEFOLD_AGENT" > "$LIFEFOLD_TASK.txt"
 say ends
 """
 """An agent that writes a line at each twentieth of a second: its time, its pid, its name, its task, what it does.
 
-It fails at each task whose name begins with ``hopeless``.
+It fails at each task whose name begins with ``hopeless``. Its work is a file with its name.
 """
 
 
@@ -83,6 +84,8 @@ class ClusterSandbox:
         detection_s: int,
         db: str,
         hopeless: int,
+        remote: str,
+        verify: str,
     ) -> None:
         self.detection_s: Final = detection_s
         self.folder: Final = folder
@@ -99,12 +102,16 @@ class ClusterSandbox:
         lines = ["[fleet]", 'name = "clustered"', 'env_pass = ["TRACE"]', "[fleet.env]", f'STEPS = "{steps}"']
         lines += ["[fleet.retry]", f'backoff_base = "{REST_MS}ms"', f'backoff_cap = "{REST_MS}ms"']
         lines += ["[cluster]", f'detection = "{detection_s}s"']
+        if remote:
+            lines.insert(2, 'repository = "."')
+            lines.append(f'remote = "{remote}"')
         for number in range(agents):
             lines += ["[[agents]]", f'name = "a{number}"', f'command = ["sh", "{folder}/agent.sh"]']
             lines += ['backoff_base = "100ms"', 'backoff_cap = "100ms"']
         for name in self.tasks:
             retries = 1 if name.startswith("hopeless") else 9
             lines += ["[[tasks]]", f'id = "{name}"', f'prompt = "Do {name}."', f"max_retries = {retries}"]
+            lines += [f'verify = [["sh", "-c", "{verify}"]]'] if verify else []
         (folder / "fleet.toml").write_text("\n".join(lines))
 
     def begin(
@@ -278,8 +285,12 @@ async def cluster(  # noqa: PLR0913 - the size of a fleet, each part with its na
     detection_s: int = PATIENT_S,
     db: str = "",
     hopeless: int = 0,
+    remote: str = "",
+    verify: str = "",
 ) -> AsyncGenerator[ClusterSandbox]:
     """Run a server during the block, and prepare a fleet. At the end all its processes are ended.
+
+    With a ``remote`` the fleet has a repository. ``verify`` is the script of each task's verification.
 
     The test is skipped where the server's program is missing.
     """
@@ -295,6 +306,8 @@ async def cluster(  # noqa: PLR0913 - the size of a fleet, each part with its na
                 detection_s=detection_s,
                 db=db,
                 hopeless=hopeless,
+                remote=remote,
+                verify=verify,
             )
             try:
                 yield sandbox

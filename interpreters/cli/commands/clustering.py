@@ -14,7 +14,13 @@ import anyio
 from anyio import to_thread
 
 from lifefold.interpreters.cli.account import account_of
-from lifefold.interpreters.cli.cluster_options import cluster_of, fleet_and_log, must_be_able_to, pools_of
+from lifefold.interpreters.cli.cluster_options import (
+    cluster_of,
+    destination_of,
+    fleet_and_log,
+    must_be_able_to,
+    pools_of,
+)
 from lifefold.interpreters.cli.display import NOTICE_PAUSE_S
 from lifefold.interpreters.cli.errors import BadInput, first_of
 from lifefold.interpreters.cli.server_logs import is_begun
@@ -23,7 +29,8 @@ from lifefold.interpreters.engine import LogMismatchError
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.cluster import DEFAULT_POOL
 from lifefold.interpreters.fleet_runner import OtherFleetError, UnusableInterpreterError
-from lifefold.interpreters.worktrees.errors import WorkplaceError
+from lifefold.interpreters.fleet_runner.retry_until import patiently
+from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 
 LOG_POLL_S: Final = 0.5
 
@@ -60,6 +67,7 @@ async def _brain(arguments: Namespace, fleet: Fleet, log: Path) -> int:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_on_signal, tasks.cancel_scope.cancel)
             tasks.start_soon(_print_notices, opened.watch.notices)
+            print(destination_of(fleet, opened.branch), end="")
             print(f"the brain of {fleet.name} decides, with the log {log}", flush=True)
             code = int(await opened.run())
             tasks.cancel_scope.cancel()
@@ -81,18 +89,19 @@ async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
     cluster = await cluster_of(arguments, fleet)
     name = arguments.name or socket.gethostname()
     await _wait_for(log)
+    pools = arguments.pool or [DEFAULT_POOL]
+    begin = partial(
+        FleetHost.open,
+        fleet,
+        log,
+        cluster,
+        name,
+        pools={pool: arguments.capacity or fleet.cluster.capacity_of(pool) for pool in pools},
+        capacity=arguments.capacity,
+        drain_s=fleet.cluster.drain_ms / 1_000 if arguments.drain is None else arguments.drain,
+    )
     try:
-        opened = await FleetHost.open(
-            fleet,
-            log,
-            cluster,
-            name,
-            pools={
-                pool: arguments.capacity or fleet.cluster.capacity_of(pool) for pool in arguments.pool or [DEFAULT_POOL]
-            },
-            capacity=arguments.capacity,
-            drain_s=fleet.cluster.drain_ms / 1_000 if arguments.drain is None else arguments.drain,
-        )
+        opened = await patiently(begin, (InTheWayError,), _told_once())
     except (OtherFleetError, WorkplaceError, UnusableInterpreterError) as error:
         raise BadInput(str(error)) from error
     try:
@@ -105,6 +114,18 @@ async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
         opened.close()
     print(f"the host {name} has left")
     return 0
+
+
+def _told_once() -> Callable[[str], None]:
+    """Return a function that prints why a host waits, and no repetition of the same reason."""
+    said: list[str] = []
+
+    def tell(why: str) -> None:
+        if said[-1:] != [why]:
+            said.append(why)
+            print(f"waiting: {why}", file=sys.stderr, flush=True)
+
+    return tell
 
 
 async def _print_notices(notices: Sequence[tuple[str, str]]) -> None:
