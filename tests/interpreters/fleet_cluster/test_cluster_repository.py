@@ -15,7 +15,7 @@ async def test_a_fleet_is_merged_at_its_remote_although_a_host_dies(tmp_path: Pa
     """Each task is merged once, by the host that had it or by another one, and no host has the disk of another."""
     remote = RemoteSandbox(tmp_path / "git")
     db, verify = postgres.new_log(), "cat t*.txt"
-    async with cluster(tmp_path, steps=60, db=db, remote=str(remote.url), verify=verify) as sandbox:
+    async with cluster(tmp_path, steps=60, detection_s=5, db=db, remote=str(remote.url), verify=verify) as sandbox:
         sandbox.begin_brain()
         sandbox.begin_host("one", "--capacity", "1")
         sandbox.begin_host("two", "--capacity", "1")
@@ -34,7 +34,9 @@ async def test_finished_work_of_a_dead_host_is_verified_elsewhere_and_not_done_a
     """The host dies while it verifies. The other host gets the files of the session from the remote."""
     remote = RemoteSandbox(tmp_path / "git")
     verify = "case $TRACE in */one.trace) : > $TRACE.verifies; exec sleep 600;; esac; test -s t0.txt"
-    async with cluster(tmp_path, agents=1, tasks=1, steps=1, remote=str(remote.url), verify=verify) as sandbox:
+    async with cluster(
+        tmp_path, agents=1, tasks=1, steps=1, detection_s=5, remote=str(remote.url), verify=verify
+    ) as sandbox:
         sandbox.begin_brain()
         sandbox.begin_host("one")
         await sandbox.until((tmp_path / "one.trace.verifies").exists)

@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from git_sandbox import git, names, write
+from lifefold.interpreters.worktrees import remote_files
 from lifefold.interpreters.worktrees.cloned_workplace import ClonedWorkplace
 from lifefold.interpreters.worktrees.errors import InTheWayError, MergeConflict, WorkplaceError
 from lifefold.interpreters.worktrees.remote import RefusedPushError, RemoteAwayError
@@ -173,6 +174,40 @@ async def test_a_host_that_takes_a_claim_over_replaces_what_the_lost_one_kept(sa
         await two.keep("a", "T1", 1)
         await three.enter("a", "T1", 1)
         assert {"first", "second"} <= names(three.folder("a", "T1"))
+
+
+async def test_the_state_that_a_session_keeps_is_at_the_next_host_to_the_byte(sandbox: RemoteSandbox) -> None:
+    """A host that has it brings the later one; a state that was removed is removed there, too."""
+    one_s, two_s = sandbox.folder / "s1" / "T1-1.json", sandbox.folder / "s2" / "T1-1.json"
+    async with hosts(sandbox, "one", "two") as (one, two):
+        await two.bring_state("T1", 1, two_s)
+        assert not two_s.exists()
+        one_s.parent.mkdir()
+        for content in (b"\xff{}\n\n", b"{}"):
+            one_s.write_bytes(content)
+            await one.keep_state("T1", 1, one_s)
+            await two.bring_state("T1", 1, two_s)
+            assert two_s.read_bytes() == content
+        two_s.write_bytes(b"later")
+        await two.bring_state("T1", 1, two_s)
+        assert two_s.read_bytes() == b"later"
+        two_s.unlink()
+        await two.keep_state("T1", 1, two_s)
+        await one.bring_state("T1", 1, one_s)
+        assert not one_s.exists()
+
+
+async def test_a_state_that_is_too_large_is_refused(sandbox: RemoteSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is cut off."""
+    monkeypatch.setattr(remote_files, "MOST_BYTES", 3)
+    file = sandbox.folder / "state.json"
+    async with hosts(sandbox, "one") as (one,):
+        file.write_bytes(b"1234")
+        with pytest.raises(WorkplaceError, match="has more than 3 bytes"):
+            await one.keep_state("T1", 1, file)
+        file.write_bytes(b"123")
+        await one.keep_state("T1", 1, file)
+        assert sandbox.git("show", "refs/lifefold/fleet/0123abcd/state/T1/1:file") == "123"
 
 
 async def test_a_conflict_with_the_work_of_another_host_is_reported(sandbox: RemoteSandbox) -> None:
