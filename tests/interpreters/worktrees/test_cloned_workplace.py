@@ -1,10 +1,12 @@
 """The worktrees of hosts that share a git remote and no disk: what one host has done, another one goes on with."""
 
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 
+from git_faults import Faults
 from git_sandbox import git, names, write
 from lifefold.interpreters.worktrees import remote_files
 from lifefold.interpreters.worktrees.cloned_workplace import ClonedWorkplace
@@ -264,6 +266,46 @@ async def test_a_branch_that_others_move_is_merged_with_where_it_is(
         commit = await merged(one, "a", "T1", result)
         assert sandbox.git("rev-parse", f"{commit}^1") == theirs[0]
         assert {"first", "theirs"} <= sandbox.files()
+
+
+async def test_a_merge_can_be_cut_off_at_any_command_and_another_host_completes_it(
+    sandbox: RemoteSandbox, faults: Faults
+) -> None:
+    """A host dies in any command after its session has ended: what the log has by then is enough, and counts once."""
+    async with hosts(sandbox, "one", "two") as (one, two):
+        after, is_whole = 0, False
+        while not is_whole:
+            task, log = f"T{after}", list[str]()
+            await worked(one, "a", task, **{task: "done\n"})
+            await one.keep("a", task, 1)
+
+            async def verified_and_merged(host: ClonedWorkplace, task: str, log: list[str]) -> str:
+                await host.enter("a", task, 1)
+                if not log:
+                    log.append(await host.park("a", task, 1, f"Do {task}"))
+                return await merged(host, "a", task, log[0])
+
+            is_whole = await faults.crash(partial(verified_and_merged, one, task, log), after=after)
+            commit = await verified_and_merged(two, task, log)
+            assert sandbox.merges().count(f"Merge {task}: Do {task}") == 1
+            assert sandbox.git("merge-base", "--is-ancestor", commit, "main") == ""
+            assert task in sandbox.files()
+            after += 1
+        assert after > 5
+        assert sandbox.is_sound()
+
+
+async def test_merges_of_three_hosts_at_the_same_time_land_once_each(sandbox: RemoteSandbox) -> None:
+    """Each push that comes second is repeated upon the first one."""
+    async with hosts(sandbox, "one", "two", "three") as (one, two, three):
+        work = [(host, agent, f"{name}-{agent}") for host, name in ((one, 1), (two, 2), (three, 3)) for agent in "ab"]
+        for host, agent, task in work:
+            await worked(host, agent, task, **{task: "done\n"})
+        async with anyio.create_task_group() as tasks:
+            for host, agent, task in work:
+                tasks.start_soon(merged, host, agent, task)
+        assert sorted(sandbox.merges()) == sorted(f"Merge {task}: Do {task}" for _, _, task in work)
+        assert {task for _, _, task in work} <= sandbox.files()
 
 
 async def test_a_remote_that_is_away_delays_a_merge(sandbox: RemoteSandbox) -> None:
