@@ -11,7 +11,7 @@ from git_sandbox import git, names, write
 from lifefold.interpreters.worktrees import remote_files
 from lifefold.interpreters.worktrees.cloned_workplace import ClonedWorkplace
 from lifefold.interpreters.worktrees.errors import InTheWayError, MergeConflict, WorkplaceError
-from lifefold.interpreters.worktrees.remote import RefusedPushError, RemoteAwayError
+from lifefold.interpreters.worktrees.remote import Change, RefusedPushError, RemoteAwayError
 from remote_sandbox import RemoteSandbox, hosts
 
 pytestmark = pytest.mark.anyio
@@ -257,10 +257,10 @@ async def test_a_branch_that_others_move_is_merged_with_where_it_is(
         result = await one.park("a", "T1", 1, "Do T1")
         push, theirs = one.remote.push, list[str]()
 
-        async def second(*changes: object) -> bool:
+        async def second(*changes: Change) -> bool:
             if not theirs:
                 theirs.append(sandbox.push(theirs="x\n"))
-            return await push(*changes)  # type: ignore[arg-type]
+            return await push(*changes)
 
         monkeypatch.setattr(one.remote, "push", second)
         commit = await merged(one, "a", "T1", result)
@@ -276,7 +276,7 @@ async def test_a_merge_can_be_cut_off_at_any_command_and_another_host_completes_
         after, is_whole = 0, False
         while not is_whole:
             task, log = f"T{after}", list[str]()
-            await worked(one, "a", task, **{task: "done\n"})
+            await worked(one, "a", task, 1, **{task: "done\n"})
             await one.keep("a", task, 1)
 
             async def verified_and_merged(host: ClonedWorkplace, task: str, log: list[str]) -> str:
@@ -300,7 +300,7 @@ async def test_merges_of_three_hosts_at_the_same_time_land_once_each(sandbox: Re
     async with hosts(sandbox, "one", "two", "three") as (one, two, three):
         work = [(host, agent, f"{name}-{agent}") for host, name in ((one, 1), (two, 2), (three, 3)) for agent in "ab"]
         for host, agent, task in work:
-            await worked(host, agent, task, **{task: "done\n"})
+            await worked(host, agent, task, 1, **{task: "done\n"})
         async with anyio.create_task_group() as tasks:
             for host, agent, task in work:
                 tasks.start_soon(merged, host, agent, task)
