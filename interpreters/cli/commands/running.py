@@ -70,17 +70,18 @@ def run(arguments: Namespace) -> int:
             must_keep_its_name(fleet, log)
         if arguments.dry_run:
             return dry_run(fleet, *_before(fleet, log, is_again=arguments.again))
-        if engine:
-            is_live, words = not (arguments.no_live or arguments.transitions), arguments.transitions
-            show_there = partial(display, out=out, live=is_live, transitions=words)
-            return run_there(arguments, fleet, log, show_there, lambda at: desk_beside(at, arguments.serve))
-        displaced.must_not_restart(log, this_run(fleet, log))
+        if not engine:
+            displaced.must_not_restart(log, this_run(fleet, log))
         busy.wait_until_readable(log)
         before = NONE_BEFORE
         if arguments.again:
             before, log = again(fleet, log)
         elif settle(fleet, log, accepted=arguments.accept, partial=arguments.rest):
             return 0
+        if engine:
+            is_live, words = not (arguments.no_live or arguments.transitions), arguments.transitions
+            show_there = partial(display, out=out, live=is_live, transitions=words)
+            return run_there(arguments, fleet, log, before, show_there, lambda at: desk_beside(at, arguments.serve))
         show = _shown(arguments, out)
 
         def prepare(runner: Runner) -> None:
