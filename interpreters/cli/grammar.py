@@ -27,6 +27,7 @@ from lifefold.interpreters.cli.grammar_of_tasks import add_cleaning, add_editing
 from lifefold.interpreters.cli.grammar_parts import (
     Commands,
     add_command,
+    answers_option,
     at_option,
     live_option,
     log_option,
@@ -144,6 +145,7 @@ def _add_plan(commands: Commands) -> None:
     log_option(
         plan, "the log, a path or postgresql://... (default: the latest .lifefold/NAME.db beside the fleet file)"
     )
+    answers_option(plan, "plan", "print the difference, or the answer to --accept, as an object of JSON")
 
 
 def _add_beginning(commands: Commands) -> None:

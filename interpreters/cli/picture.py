@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from rich.console import Console, Group, RenderableType
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
@@ -60,6 +61,9 @@ NARROWEST_CHARACTERS: Final = 60
 FEWEST_ROWS: Final = 3
 """The fewest agents for which a table is drawn if not all fit."""
 
+STUCK: Final = 3
+"""The most agents that are named as stuck; the others are counted."""
+
 NOTICES: Final = 3
 OLD_MS: Final = 2_000
 """The age at which a notice shows its age, because its figures were true then."""
@@ -101,16 +105,21 @@ class Picture:
             self._known = _Known(entries, tasks, agents, awaited.waiting(there))
         return self._known
 
-    def draw(self, width: int, height: int) -> RenderableType:
-        """Return the picture, ``width`` columns wide and at most ``height`` lines high."""
+    def draw(self, width: int, height: int, desk: str = "") -> RenderableType:
+        """Return the picture, ``width`` columns wide and at most ``height`` lines high.
+
+        ``desk`` is the address of the desk beside the run, which stands on lines of its own; empty without one.
+        """
         if not self._of.aggregates:
             return Text("starting…")
         tasks = self._now().tasks
         top = [
             *in_width(self._headline(tasks, width), width),
+            *(in_width(Text(desk, Style(dim=True, link=desk)), width) if desk else ()),
             *self._leaving(width),
             *self._awaited(width, max(1, height // 4)),
             *self._failed(width, max(1, height // 5)),
+            *self._stuck(width),
             *self._notices(width, height // 2),
             *self._hosts(width, max(1, height // 6)),
         ]
@@ -168,6 +177,13 @@ class Picture:
         """Return the tasks that have failed for good, each with its reason, in at most ``lines`` lines."""
         every = list(concerns.failed_briefly(self._now().tasks, width))
         return [Text(line, style_of(Mood.FAILED)) for line in concerns.lines(every, width, lines, colours=False)]
+
+    def _stuck(self, width: int) -> list[Text]:
+        """Return the agents that the stall detector has warned of, by the rule and the words of ``lifefold status``."""
+        said = [f"! {each}" for each in awaited.stuck(self._now().agents, self._of.now_ms())]
+        lines = [line for each in said[:STUCK] for line in in_width(Text(each, f"bold {style_of(Mood.FAILED)}"), width)]
+        more = len(said) - STUCK
+        return lines if more <= 0 else [*lines, Text(f"! and {more} more are stuck", f"bold {style_of(Mood.FAILED)}")]
 
     def _notices(self, width: int, lines: int) -> list[Text]:
         """Return the latest notices that still hold, in full: as many as fit in ``lines``, at least one."""

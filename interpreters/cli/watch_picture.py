@@ -66,7 +66,8 @@ class WatchPicture(Picture):
             head.append(_OVER, "bold")
         elif not self._followed.runs:
             head.append(_GONE, f"bold {FAILED}")
-        top = [*in_width(head, width), *self._notices(width, NOTICE_LINES), *self._hosts(width, HOST_LINES)]
+        stuck = self._stuck(width) if self._followed.runs else []
+        top = [*in_width(head, width), *stuck, *self._notices(width, NOTICE_LINES), *self._hosts(width, HOST_LINES)]
         foot = self._foot(screen, every, width)
         room = max(1, height - len(top) - len(foot))
         rows = self._rows(screen, every, width, room)

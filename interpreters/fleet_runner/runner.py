@@ -177,13 +177,10 @@ class Runner:
         return self.engine.aggregates
 
     def standing(self) -> list[Notice]:
-        """Return the notices that still hold."""
-        silent = {agent.name for agent in status.agents(self.aggregates) if agent.silent_since_ms}
+        """Return the notices that still hold; each screen takes silent sessions from the log."""
         operator = self.handlers.operator
-        for agent in {agent for agent, _ in operator.history} - silent:
-            operator.over(About.SILENCE, agent)
         is_over = board.NAME in self.aggregates and board.finished(self.aggregates[board.NAME])
-        return operator.standing(*([About.WAITING] if is_over else []))
+        return operator.standing(About.SILENCE, *([About.WAITING] if is_over else []))
 
     @property
     def log(self) -> Path:
