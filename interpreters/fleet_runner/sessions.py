@@ -182,7 +182,8 @@ class Sessions:
                 await self._workplace.keep(within.key, brief.task, brief.epoch)
                 await self._workplace.keep_state(brief.task, brief.kept, self._folder.state(brief.task, brief.kept))
         except (WorkplaceError, OSError, TimeoutError) as error:
-            self._operator.tell(within.key, f"the work at {brief.task} is on this machine only: {error}")
+            why = str(error) or f"it was not pushed within {KEEP_S:.0f} s"
+            self._operator.tell(within.key, f"the work at {brief.task} is on this machine only: {why}")
 
     async def _exited(self, ended: SessionExit, activity: RunSession, within: Aggregate) -> session.SessionExited:
         """Return the end of a session, by the adapter with which it began."""
