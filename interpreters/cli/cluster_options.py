@@ -22,7 +22,7 @@ NEEDS: Final = "needs the package temporalio: pip install 'lifefold[temporal]'"
 def fleet_and_log(arguments: Namespace) -> tuple[Fleet, Path]:
     """Return the fleet of a command, and its log: the option, or that of the fleet file. Raises ``BadInput``."""
     try:
-        fleet = load(Path(arguments.fleet))
+        fleet = load(Path(arguments.fleet), watch=getattr(arguments, "watch", True))  # a host adds no tasks
     except FleetFileError as error:
         raise BadInput(str(error)) from error
     return fleet, log_of(arguments, fleet)

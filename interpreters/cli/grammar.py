@@ -228,6 +228,12 @@ def _add_asking(commands: Commands) -> None:
         if name == "log":
             _add_choosing(command)
 
+    hosts = add_command(
+        commands, "hosts", "hosts:hosts", "show the hosts of a fleet on a cluster: state, room, and their agents"
+    )
+    log_option(hosts)
+    hosts.add_argument("--json", action="store_true", help="print JSON")
+
     why = add_command(
         commands, "why", "explaining:why", "explain the state of a task or a service, and what moves it on"
     )

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from lifefold.core.kernel import Reaction, Refusal
 from lifefold.core.lifecycles.session import Usage
-from lifefold.interpreters.cli import awaited, concerns, logs
+from lifefold.interpreters.cli import awaited, concerns, host_lines, logs
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.attention import agents_first, counts, in_words, mood, tasks_first
 from lifefold.interpreters.cli.colours import style_of
@@ -39,7 +39,8 @@ from lifefold.interpreters.explain.pending import Waiting
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, style
-from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
+from lifefold.interpreters.fleet_runner.hosts import evidence_of
+from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 
 STYLES: Final = {
     "CoolingDown": style_of(Mood.FAILED),
@@ -120,6 +121,7 @@ class Picture:
             *self._failed(width, max(1, height // 5)),
             *self._stuck(width),
             *self._notices(width, height // 2),
+            *self._hosts(width, max(1, height // 6)),
         ]
         room = height - len(top) - 3  # two empty lines, and one for the cursor at the end
         news = min(len(self._news), NEWS_WANTED, max(0, room // 4))
@@ -195,6 +197,12 @@ class Picture:
             found = wrapped + found
         return found
 
+    def _hosts(self, width: int, lines: int) -> list[Text]:
+        """Return the hosts in at most ``lines`` lines; nothing for a fleet on one machine."""
+        every = host_lines.briefly(each.status for each in self._of.hosts())
+        words = [Text(f"{each}  ", style_of(Mood.FAILED) if is_odd else "") for each, is_odd in every]
+        return _in_lines("HOSTS", words, width, lines) if words else []
+
     def _agents(self, width: int, lines: int) -> tuple[RenderableType, int]:
         """Return the agents in at most ``lines`` lines, and the number of lines: a table if enough agents fit.
 
@@ -231,7 +239,7 @@ class Picture:
         """Return how an agent looks; its process is observed once a second."""
         observed_ms, evidence = self._evidence.get(agent.name, (-LOOK_MS, None))
         if agent.processes and now_ms - observed_ms >= LOOK_MS:
-            evidence = look(self._of.folder, agent)
+            evidence = evidence_of(self._of.folder, agent, self._of.hosts())
             self._evidence[agent.name] = (now_ms, evidence)
         return looks(agent, evidence if agent.processes else None, now_ms, runs=True)
 

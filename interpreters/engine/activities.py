@@ -46,6 +46,8 @@ class Activities:
         self._present: Final = present
         self._handled: Final[dict[Key, RunningActivity]] = {}
         self._returned: Final[set[Key]] = set()
+        self._new_scope: type[anyio.CancelScope] | None = None
+        """The class of the present backend: looking it up for each activity would take longer than the scope."""
 
     def begin(self, begin: Begin, origin: EffectContext, *, cleanup_only: bool = False) -> None:
         """Call the handler of an activity; with ``cleanup_only`` the handler only ends it."""
@@ -54,7 +56,10 @@ class Activities:
         self._host.beside(self._run, key, context)
 
     def _running(self, begin: Begin, context: EffectContext, *, cleanup_only: bool) -> "RunningActivity":
-        return RunningActivity(self._host, begin, context, self.tell_change, cleanup_only=cleanup_only)
+        if self._new_scope is None:
+            self._new_scope = type(anyio.CancelScope())
+        scope, attends = self._new_scope(), self.tell_change
+        return RunningActivity(self._host, begin, context, attends, scope, cleanup_only=cleanup_only)
 
     def end(self, end: End, origin: EffectContext) -> None:
         """End an activity: cancel its handler, or, after a crash, call a handler that ends its remains."""
@@ -198,14 +203,26 @@ class RunningActivity(ActivityContext):
 
     __slots__ = ("_attends", "_host", "_last", "left", "over", "scope")
 
-    def __init__(self, host: Host, begin: Begin, origin: EffectContext, attends: Notice, *, cleanup_only: bool) -> None:
-        """Attend nothing yet; ``attends`` is called when the handler attends to the activity."""
+    def __init__(  # noqa: PLR0913 - the parts of an activity, each with its name
+        self,
+        host: Host,
+        begin: Begin,
+        origin: EffectContext,
+        attends: Notice,
+        scope: anyio.CancelScope,
+        *,
+        cleanup_only: bool,
+    ) -> None:
+        """Attend nothing yet; ``attends`` is called when the handler attends to the activity.
+
+        The handler runs in ``scope``, whose cancellation ends it.
+        """
         super().__init__(begin, origin, cleanup_only=cleanup_only)
         self._host = host
         self._attends = attends
         machine = host.ledger.system.type_of(origin.within.name).machine_of(origin.ref)
         self._last = () if machine is None else machine.last[begin.slot]
-        self.scope = anyio.CancelScope()
+        self.scope = scope
         self.over = False
         self.left = False
         """Whether another host attends to the activity from now on."""
@@ -228,7 +245,7 @@ class RunningActivity(ActivityContext):
             return isinstance(await host.answered(name, envelope), Reaction)
         taken = False
         # The transition of the last report cancels this handler: the shield lets the handler get its answer.
-        with anyio.CancelScope(shield=True):
+        with type(self.scope)(shield=True):  # of the same backend, which need not be looked up
             taken = isinstance(await host.answered(name, envelope), Reaction)
         self.over = self.over or taken
         return taken

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from lifefold.core.kernel import Envelope, HandlerFailed, RequestedEffect
 from lifefold.interpreters.engine.activities import Activities
@@ -24,8 +25,12 @@ class EffectQueue:
         self._activities = activities
         self._waiting: deque[tuple[RequestedEffect, EffectContext]] = deque()
         self._arrived = anyio.Event()
-        self._idle = anyio.Event()
-        self._idle.set()
+        self._new_event: type[anyio.Event] = type(self._arrived)
+        """The class of the present backend: looking it up for each event would take longer than the event."""
+        self._is_settled = True
+        """Whether no effect can be performed now."""
+        self._settled: anyio.Event | None = None
+        """Set then; it is there while a task waits for it."""
         self._wait = anyio.CancelScope()
         self._may_wait = True
         self.performed = 0
@@ -34,7 +39,7 @@ class EffectQueue:
     def put(self, requested: RequestedEffect, context: EffectContext) -> None:
         """Add an effect."""
         self._waiting.append((requested, context))
-        self._idle = anyio.Event() if self._idle.is_set() else self._idle
+        self._is_settled = False
         self._arrived.set()
 
     @property
@@ -49,7 +54,11 @@ class EffectQueue:
 
     async def empty(self) -> None:
         """Return when every effect that can be performed now has been performed."""
-        await self._idle.wait()
+        if self._is_settled:
+            await checkpoint()
+            return
+        self._settled = self._settled or self._new_event()
+        await self._settled.wait()
 
     async def run(self) -> None:
         """Perform the queued effects, and later ones as they arrive."""
@@ -62,8 +71,11 @@ class EffectQueue:
                 # A version is performed when its last effect is: after a crash, all effects of a version are repeated.
                 if not self._waiting or self._waiting[0][1].version != context.version:
                     self.performed, self.news = context.version, True
-            self._idle.set()
-            self._arrived = anyio.Event()
+            self._is_settled = True
+            if self._settled is not None:
+                self._settled.set()
+                self._settled = None
+            self._arrived = self._new_event()
             await self._arrived.wait()
 
     async def perform(self, requested: RequestedEffect, context: EffectContext) -> bool:

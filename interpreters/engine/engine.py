@@ -44,6 +44,7 @@ from lifefold.interpreters.engine.misuse import Stage, must_be
 from lifefold.interpreters.engine.seam import Undone, must_suit
 from lifefold.interpreters.engine.snapshots import SnapshotTaker, load
 from lifefold.interpreters.engine.timers import Timers
+from lifefold.interpreters.engine.workers import Workers
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import EventStore, Snapshot
 
@@ -107,6 +108,7 @@ class Engine:
         self._observer: Final = observer
         self._inputs: Final[deque[Input]] = deque()
         self._arrived = anyio.Event()
+        self._new_event: Final = type(self._arrived)  # a look-up of the backend takes longer than an event
         self._awaited: Final[set[Input]] = set()
         self._stage = Stage.NEW
         self._spawned: Final[list[Work]] = []
@@ -119,6 +121,7 @@ class Engine:
         self._performed: dict[str, int] = {}
         self._snapshots: Final = SnapshotTaker(self.ledger, store, snapshot_every)
         self._tasks: TaskGroup | None = None
+        self._workers: Workers | None = None
 
     def __repr__(self) -> str:
         """Return its system, its stage and its number of aggregates."""
@@ -215,7 +218,7 @@ class Engine:
 
     async def answered(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
         """Queue an input that has its own timestamp, and return its outcome as ``send`` does."""
-        done = anyio.Event()
+        done = self._new_event()
         given = Input(aggregate, envelope, done=done)
         if self._stage is Stage.ENDED:
             return abandoned(envelope)
@@ -241,8 +244,8 @@ class Engine:
 
     def beside(self, work: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
         """Run a coroutine beside the decisions, while the engine runs."""
-        assert self._tasks is not None  # noqa: S101 - decisions are made inside run only
-        self._tasks.start_soon(work, *given)
+        assert self._workers is not None  # noqa: S101 - decisions are made inside run only
+        self._workers.start(work, *given)
 
     def wake(self) -> None:
         """Evaluate ``until`` again although no input has arrived."""
@@ -272,13 +275,10 @@ class Engine:
         self.resume()
         self._stage = Stage.RUNNING
         async with anyio.create_task_group() as tasks:
-            self._tasks = tasks
-            for queue in self._queues.values():
-                tasks.start_soon(queue.run)
-            for work in self._spawned:
+            self._tasks, self._workers = tasks, Workers(tasks)
+            queues = [queue.run for queue in self._queues.values()]
+            for work in (*queues, *self._spawned, self._timers.run, self._watch_commands):
                 tasks.start_soon(work)
-            tasks.start_soon(self._timers.run)
-            tasks.start_soon(self._watch_commands)
             try:
                 await self._decide(until)
                 await self._drain()
@@ -298,7 +298,7 @@ class Engine:
                 # Only an empty queue ends the run: inputs that were offered are decided on first.
                 if until(self):
                     return
-                self._arrived = anyio.Event()
+                self._arrived = self._new_event()
                 await self._arrived.wait()
             batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), BATCH_LIMIT))]
             if any(given.envelope.key for given in batch):

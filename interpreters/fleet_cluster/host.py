@@ -9,12 +9,17 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final, Self
 
+import anyio
+
 from lifefold.core.fleet import system
-from lifefold.effects import RunSession
+from lifefold.effects import RunSession, VerifyWork
 from lifefold.interpreters.engine import Interpreter
 from lifefold.interpreters.fleet_cluster.brain import must_fit
+from lifefold.interpreters.fleet_cluster.plan_follower import PlanFollower
+from lifefold.interpreters.fleet_cluster.presence import Presence
 from lifefold.interpreters.fleet_cluster.repository import clone_of, must_be_of_cluster
 from lifefold.interpreters.fleet_file import Fleet
+from lifefold.interpreters.fleet_runner.blocked_merges import Waits
 from lifefold.interpreters.fleet_runner.custom import RunContext, composed, found
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers
@@ -43,11 +48,12 @@ class HostFolders(FolderWorkplace):
 class FleetHost:
     """Runs sessions of one fleet. Make one with ``open``, and ``close`` it at the end."""
 
-    def __init__(self, store: LogStore, handlers: Handlers, host: Host) -> None:
+    def __init__(self, store: LogStore, handlers: Handlers, host: Host, presence: Presence) -> None:
         """Use ``open`` instead."""
         self.host: Final = host
         self.handlers: Final = handlers
         self._store: Final = store
+        self._presence: Final = presence
 
     @classmethod
     async def open(  # noqa: PLR0913 - what an operator chooses, each with its name
@@ -79,12 +85,12 @@ class FleetHost:
                 workplace: Workplace = HostFolders.open(folder.worktrees)
             else:
                 workplace = taken.enter_context(closing(await clone_of(fleet, folder, store, name)))
-            handlers = Handlers(fleet, folder, workplace, run=run)
+            handlers = Handlers(fleet, folder, workplace, run=run, waits=Waits())  # hosts may share the folder
             standard = handlers.interpreter()
             context = RunContext(fleet, run, folder, workplace, standard, handlers.tell, handlers.present)
             whole = quoting(Interpreter().over(composed(factories, context)), handlers.secrets)
             performer = Performer(system, store, whole, cluster)
-            fenced = FenceRenewal(handlers, cluster.times.fencing.grace_ms)
+            fenced, plan = FenceRenewal(handlers, cluster.times.fencing.grace_ms), PlanFollower(handlers, store)
             host = Host(
                 cluster,
                 performer,
@@ -92,10 +98,25 @@ class FleetHost:
                 pools=pools,
                 capacity=capacity,
                 acknowledged=fenced.acknowledged,
+                may_begin=plan.may_begin,
+                refuses=lambda: plan.refusal,
                 drain_s=drain_s,
             )
+            presence = Presence(host, handlers, store, cluster, plan)
             taken.pop_all()
-            return cls(store, handlers, host)
+            return cls(store, handlers, host, presence)
+
+    async def run(self) -> None:
+        """Work until ``drain`` is called, or the call is cancelled, and say meanwhile how this host is."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._presence.run)
+            await self.host.run()
+            tasks.cancel_scope.cancel()
+        await self._presence.end()
+
+    def drain(self) -> None:
+        """Take no further work, and let ``run`` return once the present work is over."""
+        self.host.drain()
 
     def close(self) -> None:
         """Release the log and the clone."""
@@ -104,15 +125,17 @@ class FleetHost:
 
 
 class FenceRenewal:
-    """Renews the fences of sessions after acknowledged heartbeats."""
+    """Renews the fences of sessions and verifications after acknowledged heartbeats."""
 
     def __init__(self, handlers: Handlers, grace_ms: int) -> None:
-        """Let a session take ``grace_ms`` after its fence."""
+        """Let a process take ``grace_ms`` after its fence."""
         self._handlers: Final = handlers
         self._grace_ms: Final = grace_ms
 
     async def acknowledged(self, work: Attend, until_ms: int) -> None:
-        """Move the fence of a session. The heartbeats of other activities say nothing about it."""
+        """Move the fence of the processes of an activity. The heartbeats of other activities say nothing about them."""
+        agent, fence = work.aggregate.partition("/")[2], Fence(until_ms, self._grace_ms)
         if work.of.slot == RunSession.__name__:
-            agent = work.aggregate.partition("/")[2]
-            await self._handlers.sessions.renew_fence(agent, Fence(until_ms, self._grace_ms))
+            await self._handlers.sessions.renew_fence(agent, fence)
+        elif work.of.slot == VerifyWork.__name__:
+            await self._handlers.fenced.renew(agent, fence)

@@ -32,20 +32,31 @@ class BrokenChain(Exception):
 
 
 def link(before: bytes, entry: Entry) -> bytes:
-    """Return the link of an entry after the link ``before``."""
-    parts = [
-        entry.stream.encode(),
-        f"{entry.version} {entry.at_ms}".encode(),
-        entry.key.encode(),
-        entry.envelope,
-        entry.outcome,
-    ]
-    if entry.rules:  # a log of schema 4 has no rules in its links
-        parts.append(entry.rules.encode())
-    pieces = [before]
-    for part in parts:
-        pieces += (len(part).to_bytes(8, "big"), part)
+    """Return the link of an entry after the link ``before``.
+
+    It is the digest of ``before`` and of each part after its size. A log of schema 4 has no rules in its links.
+    """
+    stream, place, key = entry.stream.encode(), f"{entry.version} {entry.at_ms}".encode(), entry.key.encode()
+    envelope, outcome, rules = entry.envelope, entry.outcome, entry.rules.encode()
+    try:
+        pieces = (
+            before, _SIZES[len(stream)], stream, _SIZES[len(place)], place, _SIZES[len(key)], key,
+            _SIZES[len(envelope)], envelope, _SIZES[len(outcome)], outcome, _SIZES[len(rules)] if rules else b"", rules,
+        )  # fmt: skip
+    except IndexError:  # a part is large
+        pieces = (before, *_pieces(stream, place, key, envelope, outcome), *(_pieces(rules) if rules else ()))
     return sha256(b"".join(pieces)).digest()
+
+
+def _pieces(*parts: bytes) -> Iterator[bytes]:
+    """Yield each part after its size."""
+    for part in parts:
+        yield len(part).to_bytes(8, "big")
+        yield part
+
+
+_SIZES: Final = tuple(size.to_bytes(8, "big") for size in range(2_048))
+"""The sizes of most parts. Every entry is digested when it is written and when it is read."""
 
 
 def linked(anchor: Anchor, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:

@@ -1,5 +1,6 @@
 """A connection to a Temporal server, and the way of an input to its aggregate."""
 
+from datetime import timedelta
 from typing import Final
 
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateStage
@@ -33,6 +34,13 @@ class Cluster:
         self.client: Final = client
         self.fleet: Final = fleet
         self.times: Final = times or Times()
+
+    async def is_reached(self, within_ms: int) -> bool:
+        """Tell whether the server answers within some milliseconds."""
+        try:
+            return await self.client.service_client.check_health(timeout=timedelta(milliseconds=within_ms))
+        except RPCError:
+            return False
 
     async def offer(self, aggregate: str, *envelopes: Envelope) -> None:
         """Give inputs to an aggregate, in order. Its workflow is started if there is none.

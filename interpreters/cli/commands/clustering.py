@@ -3,8 +3,9 @@
 import signal
 import socket
 import sys
+import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ from typing import Any, Final
 import anyio
 from anyio import to_thread
 
+from lifefold.interpreters.cli.account import account_of
 from lifefold.interpreters.cli.cluster_options import (
     cluster_of,
     destination_of,
@@ -19,8 +21,11 @@ from lifefold.interpreters.cli.cluster_options import (
     must_be_able_to,
     pools_of,
 )
-from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.display import NOTICE_PAUSE_S
+from lifefold.interpreters.cli.errors import BadInput, first_of
 from lifefold.interpreters.cli.server_logs import is_begun
+from lifefold.interpreters.cli.wording import as_typed, clock_time
+from lifefold.interpreters.engine import LogMismatchError
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.cluster import DEFAULT_POOL
 from lifefold.interpreters.fleet_runner import OtherFleetError, UnusableInterpreterError
@@ -45,7 +50,8 @@ def host(arguments: Namespace) -> int:
 
 
 async def _brain(arguments: Namespace, fleet: Fleet, log: Path) -> int:
-    pools = pools_of(arguments.place, fleet)
+    pools = partial(pools_of, arguments.place)
+    pools(fleet)
     must_be_able_to(arguments, fleet)
     from lifefold.interpreters.fleet_cluster import FleetBrain  # noqa: PLC0415 - needs an extra
 
@@ -54,16 +60,19 @@ async def _brain(arguments: Namespace, fleet: Fleet, log: Path) -> int:
         opened = await FleetBrain.open(fleet, log, cluster, pools)
     except (OtherFleetError, WorkplaceError) as error:
         raise BadInput(str(error)) from error
-    code = LEFT
+    code, account = LEFT, await account_of(log)
+    opened.observers.append(account.observe)
+    opened.commits.keep_notes(account.notes)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_on_signal, tasks.cancel_scope.cancel)
+            tasks.start_soon(_print_notices, opened.watch.notices)
             print(destination_of(fleet, opened.branch), end="")
             print(f"the brain of {fleet.name} decides, with the log {log}", flush=True)
             code = int(await opened.run())
             tasks.cancel_scope.cancel()
-    except* OtherFleetError as errors:
-        raise BadInput(str(errors.exceptions[0])) from errors
+    except* (OtherFleetError, LogMismatchError) as errors:
+        raise BadInput(str(first_of(errors))) from errors
     finally:
         opened.close()
     print(f"the brain of {fleet.name} has left; the fleet goes on" if code == LEFT else _OUTCOMES[code])
@@ -97,9 +106,9 @@ async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
         raise BadInput(str(error)) from error
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_on_signal, opened.host.drain)
+            tasks.start_soon(_on_signal, opened.drain)
             print(f"the host {name} takes work of {fleet.name}", flush=True)
-            await opened.host.run()
+            await opened.run()
             tasks.cancel_scope.cancel()
     finally:
         opened.close()
@@ -117,6 +126,16 @@ def _told_once() -> Callable[[str], None]:
             print(f"waiting: {why}", file=sys.stderr, flush=True)
 
     return tell
+
+
+async def _print_notices(notices: Sequence[tuple[str, str]]) -> None:
+    """Print what hosts tell, and which host comes, leaves or is lost."""
+    printed = 0
+    while True:
+        for agent, message in notices[printed:]:
+            print(f"{clock_time(time.time())}  ! {agent}: {as_typed(message)}", flush=True)
+        printed = len(notices)
+        await anyio.sleep(NOTICE_PAUSE_S)
 
 
 async def _wait_for(log: Path) -> None:

@@ -21,6 +21,7 @@ from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.kernel import Aggregate, Created
 from lifefold.interpreters.cli import logs, operator_commands
 from lifefold.interpreters.cli.answers import DELIVERY
+from lifefold.interpreters.cli.cluster_options import log_of
 from lifefold.interpreters.cli.confirming import is_confirmed
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import Refused, Said
@@ -39,8 +40,8 @@ def plan(arguments: Namespace) -> int:
         fleet = load(Path(arguments.fleet), watch=True)
     except FleetFileError as error:
         raise BadInput(str(error)) from error
-    log = logs.log_of(fleet.source, fleet.name, arguments.db)
-    if not arguments.db:
+    log = log_of(arguments, fleet)
+    if not arguments.db and not fleet.cluster.log:
         must_keep_its_name(fleet, log)
     note = DELIVERY.get().note
     if not log.exists():

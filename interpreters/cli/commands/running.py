@@ -71,10 +71,8 @@ def run(arguments: Namespace) -> int:
             must_keep_its_name(fleet, log)
         if arguments.dry_run:
             return dry_run(fleet, *_before(fleet, log, is_again=arguments.again))
-        if engine:
-            show_there = partial(display, out=out, wanted=_wanted(arguments, address))
-            return run_there(arguments, fleet, log, show_there, serve)
-        displaced.must_not_restart(log, this_run(fleet, log))
+        if not engine:
+            displaced.must_not_restart(log, this_run(fleet, log))
         busy.wait_until_readable(log)
         before = NONE_BEFORE
         if arguments.again:
@@ -82,6 +80,8 @@ def run(arguments: Namespace) -> int:
         elif settle(fleet, log, accepted=arguments.accept, partial=arguments.rest):
             return 0
         show = partial(display, out=out, wanted=_wanted(arguments, address))
+        if engine:
+            return run_there(arguments, fleet, log, before, show, serve)
 
         def prepare(runner: Runner) -> None:
             runner.waits_for_operators = not arguments.no_wait

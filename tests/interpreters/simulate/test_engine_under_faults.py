@@ -18,7 +18,10 @@ from lifefold.interpreters.targets.simulation_targets import named
 from pottery_engine import OFTEN, pottery
 
 SEEDS = 50
-"""The seeds within which every planted mistake is found."""
+"""The seeds with which the shipped engine runs."""
+
+MOST_SEEDS = 200
+"""The seeds within which every planted mistake is found; two of them show with one seed of 30 and of 60."""
 
 
 def test_the_engine_keeps_its_guarantees_and_meets_every_fault() -> None:
@@ -48,7 +51,7 @@ def test_an_engine_with_a_mistake_is_found(engine: type[Engine]) -> None:
 def runs(engine: type[Engine]) -> list[Run]:
     """Return the runs of an engine, up to the first that finds something."""
     made: list[Run] = []
-    for seed in range(SEEDS):
+    for seed in range(MOST_SEEDS):
         made.append(pottery(engine, seed=seed, faults=OFTEN))
         if not made[-1].ok:
             break
