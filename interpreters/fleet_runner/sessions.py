@@ -49,11 +49,14 @@ from lifefold.interpreters.processes import (
 from lifefold.interpreters.processes.overdue import end_of
 from lifefold.interpreters.processes.private import write_whole
 from lifefold.interpreters.worktrees.aside import DISPLACED, is_displaced
-from lifefold.interpreters.worktrees.errors import WorkplaceError
+from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.worktrees.workplace import Workplace
 
 KEEP_S: Final = 60.0
 """The longest time that the end of a session waits until other machines can go on with its work."""
+
+ENTER_S: Final = 600.0
+"""The longest wait of a session for what another machine has of its task."""
 
 UNCERTAIN: Final = (SurvivorsError, OSError)
 """Errors after which it is unknown whether the processes of a session are gone."""
@@ -177,8 +180,10 @@ class Sessions:
         try:
             with anyio.fail_after(KEEP_S):
                 await self._workplace.keep(within.key, brief.task, brief.epoch)
+                await self._workplace.keep_state(brief.task, brief.kept, self._folder.state(brief.task, brief.kept))
         except (WorkplaceError, OSError, TimeoutError) as error:
-            self._operator.tell(within.key, f"the work at {brief.task} is on this machine only: {error}")
+            why = str(error) or f"it was not pushed within {KEEP_S:.0f} s"
+            self._operator.tell(within.key, f"the work at {brief.task} is on this machine only: {why}")
 
     async def _exited(self, ended: SessionExit, activity: RunSession, within: Aggregate) -> session.SessionExited:
         """Return the end of a session, by the adapter with which it began."""
@@ -218,9 +223,15 @@ class Sessions:
 
     async def _enter(self, within: Aggregate) -> None:
         """Let the worktree have the claim, also if it was checked out on another machine. Raises SessionError."""
-        brief = within.record("assignment").brief
+        agent, brief = within.key, within.record("assignment").brief
+        enter = partial(self._workplace.enter, agent, brief.task, brief.epoch)
+        state = self._folder.state(brief.task, brief.kept)
         try:
-            await self._workplace.enter(within.key, brief.task, brief.epoch)
+            with self._obstacles.waits(agent, f"begin with {brief.task}") as tell:
+                await patiently(enter, (InTheWayError,), tell, limit_s=ENTER_S)
+                if brief.kept != brief.epoch:  # an earlier claim may have kept it
+                    bring = partial(self._workplace.bring_state, brief.task, brief.kept, state)
+                    await patiently(bring, (InTheWayError,), tell, limit_s=ENTER_S)
         except WorkplaceError as error:
             raise SessionError(str(error)) from error
 

@@ -6,6 +6,7 @@ host is lost. These references are in ``refs/lifefold/FLEET/RUN/``, where ``RUN`
 
 - ``base/TASK/EPOCH``: the start of the claim.
 - ``work/TASK/EPOCH``: the files after the session, and after the verification, as a commit upon the agent's HEAD.
+- ``state/TASK/EPOCH``: the state that sessions at the task keep, as a file of a commit (see ``remote_files``).
 - ``result/TASK/EPOCH``: the commit to be merged. It is pushed before the log has its name.
 
 *Once.* The log names the commit to merge before the merge begins, and a merge that has begun is never given up. So all
@@ -29,6 +30,7 @@ from lifefold.interpreters.worktrees.pinned import repository_at
 from lifefold.interpreters.worktrees.ready_branches import RemoteBranches, make_ready
 from lifefold.interpreters.worktrees.remote import Remote
 from lifefold.interpreters.worktrees.remote_branch import RemoteBranch
+from lifefold.interpreters.worktrees.remote_files import RemoteFiles
 from lifefold.interpreters.worktrees.snapshot import Snapshot
 from lifefold.interpreters.worktrees.workplace import NOTHING_KEPT
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
@@ -49,6 +51,7 @@ class ClonedWorkplace:
         self._home: Final = Git(clone, pins=repository_at(clone))
         self._branch: Final = RemoteBranch(self._home, branch, remote)
         self._local: Final = GitWorkplace(clone, root / "worktrees", fleet, branch, self._branch)
+        self._states: Final = RemoteFiles(self._home, remote)
         self._kept: Final[dict[str, Snapshot]] = {}
         self._taken = ExitStack()
 
@@ -121,6 +124,14 @@ class ClonedWorkplace:
         work = await self._home.commit_tree(seen.tree, (seen.head,), message)
         await self._put(claim, work=work)
         self._kept[claim.name] = seen
+
+    async def keep_state(self, task: str, kept: int, file: Path) -> None:
+        """Push the state of a task, unless it is as it was pushed or brought last."""
+        await self._states.keep(self._state(task, kept), file)
+
+    async def bring_state(self, task: str, kept: int, file: Path) -> None:
+        """Write the state of a task as it was pushed last, unless this host has a later one."""
+        await self._states.bring(self._state(task, kept), file)
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:
         """Tell whether the worktree differs from the start of the claim."""
@@ -195,6 +206,9 @@ class ClonedWorkplace:
         """Push commits of a claim, each under the name of its kind, with the start of the claim."""
         base = await self._home.commit_at(claim.base)
         await self.remote.put({self._name(kind, claim): commit for kind, commit in ({"base": base} | commits).items()})
+
+    def _state(self, task: str, kept: int) -> str:
+        return self._name("state", Claim(self._fleet, task, kept))
 
     def _name(self, kind: str, claim: Claim) -> str:
         return f"{self._prefix}/{kind}/{path_name(claim.task)}/{claim.epoch}"

@@ -112,7 +112,7 @@ class Remote:
         """
         leases = [f"--force-with-lease={each.name}:{each.expected}" for each in changes]
         specs = [f"{each.new}:{each.name}" for each in changes]
-        options = ("--quiet", "--atomic", "--no-verify", "--recurse-submodules=no")
+        options = ("--quiet", "--atomic", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
         push = ("push", *options, *leases, self._url, *specs)
         answer = await self._reached(self._git, *push, accept=range(-64, 256))
         if answer.status == 0:

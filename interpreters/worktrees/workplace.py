@@ -59,6 +59,17 @@ class Workplace(Protocol):
         """
         ...
 
+    async def keep_state(self, task: str, kept: int, file: Path) -> None:
+        """Keep the file in which sessions at a task keep their state, so that another machine can have it.
+
+        ``kept`` is the claim under whose number the state is kept. Raises WorkplaceError, InTheWayError if that waits.
+        """
+        ...
+
+    async def bring_state(self, task: str, kept: int, file: Path) -> None:
+        """Write the file as another machine has kept it, if one has. Raises as ``keep_state`` does."""
+        ...
+
     async def differs(self, agent: str, task: str, epoch: int) -> bool:
         """Tell whether the folder differs from the start of the claim; nothing is changed.
 
@@ -167,6 +178,12 @@ class FolderWorkplace:
 
     async def keep(self, agent: str, task: str, epoch: int) -> None:
         """Do nothing: the folder is kept."""
+
+    async def keep_state(self, task: str, kept: int, file: Path) -> None:
+        """Do nothing: the file stays."""
+
+    async def bring_state(self, task: str, kept: int, file: Path) -> None:
+        """Do nothing: the file is there."""
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:  # noqa: ARG002 - no claim begins anywhere
         """Return False: the folder is kept between attempts, so the changes of one attempt are not known."""

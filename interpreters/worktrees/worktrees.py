@@ -149,6 +149,12 @@ class GitWorkplace:
     async def keep(self, agent: str, task: str, epoch: int) -> None:
         """Do nothing, for the same reason: the worktree stays."""
 
+    async def keep_state(self, task: str, kept: int, file: Path) -> None:
+        """Do nothing: the file stays, too."""
+
+    async def bring_state(self, task: str, kept: int, file: Path) -> None:
+        """Do nothing: the file is there."""
+
     async def has(self, agent: str, task: str, epoch: int) -> bool:
         """Tell whether the agent's worktree belongs to the claim."""
         async with self._worktrees.place(agent) as worktree:

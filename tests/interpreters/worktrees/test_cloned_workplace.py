@@ -1,14 +1,17 @@
 """The worktrees of hosts that share a git remote and no disk: what one host has done, another one goes on with."""
 
+from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 
+from git_faults import Faults
 from git_sandbox import git, names, write
+from lifefold.interpreters.worktrees import remote_files
 from lifefold.interpreters.worktrees.cloned_workplace import ClonedWorkplace
 from lifefold.interpreters.worktrees.errors import InTheWayError, MergeConflict, WorkplaceError
-from lifefold.interpreters.worktrees.remote import RefusedPushError, RemoteAwayError
+from lifefold.interpreters.worktrees.remote import Change, RefusedPushError, RemoteAwayError
 from remote_sandbox import RemoteSandbox, hosts
 
 pytestmark = pytest.mark.anyio
@@ -175,6 +178,40 @@ async def test_a_host_that_takes_a_claim_over_replaces_what_the_lost_one_kept(sa
         assert {"first", "second"} <= names(three.folder("a", "T1"))
 
 
+async def test_the_state_that_a_session_keeps_is_at_the_next_host_to_the_byte(sandbox: RemoteSandbox) -> None:
+    """A host that has it brings the later one; a state that was removed is removed there, too."""
+    one_s, two_s = sandbox.folder / "s1" / "T1-1.json", sandbox.folder / "s2" / "T1-1.json"
+    async with hosts(sandbox, "one", "two") as (one, two):
+        await two.bring_state("T1", 1, two_s)
+        assert not two_s.exists()
+        one_s.parent.mkdir()
+        for content in (b"\xff{}\n\n", b"{}"):
+            one_s.write_bytes(content)
+            await one.keep_state("T1", 1, one_s)
+            await two.bring_state("T1", 1, two_s)
+            assert two_s.read_bytes() == content
+        two_s.write_bytes(b"later")
+        await two.bring_state("T1", 1, two_s)
+        assert two_s.read_bytes() == b"later"
+        two_s.unlink()
+        await two.keep_state("T1", 1, two_s)
+        await one.bring_state("T1", 1, one_s)
+        assert not one_s.exists()
+
+
+async def test_a_state_that_is_too_large_is_refused(sandbox: RemoteSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is cut off."""
+    monkeypatch.setattr(remote_files, "MOST_BYTES", 3)
+    file = sandbox.folder / "state.json"
+    async with hosts(sandbox, "one") as (one,):
+        file.write_bytes(b"1234")
+        with pytest.raises(WorkplaceError, match="has more than 3 bytes"):
+            await one.keep_state("T1", 1, file)
+        file.write_bytes(b"123")
+        await one.keep_state("T1", 1, file)
+        assert sandbox.git("show", "refs/lifefold/fleet/0123abcd/state/T1/1:file") == "123"
+
+
 async def test_a_conflict_with_the_work_of_another_host_is_reported(sandbox: RemoteSandbox) -> None:
     """Nothing is pushed then; the work stays at the remote."""
     async with hosts(sandbox, "one", "two") as (one, two):
@@ -204,9 +241,9 @@ async def test_a_push_that_stops_in_the_middle_and_comes_too_late_moves_nothing(
             tasks.start_soon(late)
             while not begun.exists():  # noqa: ASYNC110 - another process makes it
                 await anyio.sleep(0.02)
-            by_two = await merged(two, "b", "T1", result)
+            found.append(await merged(two, "b", "T1", result))
             goes_on.touch()
-        assert found == [by_two] == [sandbox.tip()]
+        assert found == [sandbox.tip()] * 2
         assert sandbox.merges() == ["Merge T1: Do T1"]
         assert sandbox.is_sound()
 
@@ -220,15 +257,55 @@ async def test_a_branch_that_others_move_is_merged_with_where_it_is(
         result = await one.park("a", "T1", 1, "Do T1")
         push, theirs = one.remote.push, list[str]()
 
-        async def second(*changes: object) -> bool:
+        async def second(*changes: Change) -> bool:
             if not theirs:
                 theirs.append(sandbox.push(theirs="x\n"))
-            return await push(*changes)  # type: ignore[arg-type]
+            return await push(*changes)
 
         monkeypatch.setattr(one.remote, "push", second)
         commit = await merged(one, "a", "T1", result)
         assert sandbox.git("rev-parse", f"{commit}^1") == theirs[0]
         assert {"first", "theirs"} <= sandbox.files()
+
+
+async def test_a_merge_can_be_cut_off_at_any_command_and_another_host_completes_it(
+    sandbox: RemoteSandbox, faults: Faults
+) -> None:
+    """A host dies in any command after its session has ended: what the log has by then is enough, and counts once."""
+    async with hosts(sandbox, "one", "two") as (one, two):
+        after, is_whole = 0, False
+        while not is_whole:
+            task, log = f"T{after}", list[str]()
+            await worked(one, "a", task, 1, **{task: "done\n"})
+            await one.keep("a", task, 1)
+
+            async def verified_and_merged(host: ClonedWorkplace, task: str, log: list[str]) -> str:
+                await host.enter("a", task, 1)
+                if not log:
+                    log.append(await host.park("a", task, 1, f"Do {task}"))
+                return await merged(host, "a", task, log[0])
+
+            is_whole = await faults.crash(partial(verified_and_merged, one, task, log), after=after)
+            commit = await verified_and_merged(two, task, log)
+            assert sandbox.merges().count(f"Merge {task}: Do {task}") == 1
+            assert sandbox.git("merge-base", "--is-ancestor", commit, "main") == ""
+            assert task in sandbox.files()
+            after += 1
+        assert after > 5
+        assert sandbox.is_sound()
+
+
+async def test_merges_of_three_hosts_at_the_same_time_land_once_each(sandbox: RemoteSandbox) -> None:
+    """Each push that comes second is repeated upon the first one."""
+    async with hosts(sandbox, "one", "two", "three") as (one, two, three):
+        work = [(host, agent, f"{name}-{agent}") for host, name in ((one, 1), (two, 2), (three, 3)) for agent in "ab"]
+        for host, agent, task in work:
+            await worked(host, agent, task, 1, **{task: "done\n"})
+        async with anyio.create_task_group() as tasks:
+            for host, agent, task in work:
+                tasks.start_soon(merged, host, agent, task)
+        assert sorted(sandbox.merges()) == sorted(f"Merge {task}: Do {task}" for _, _, task in work)
+        assert {task for _, _, task in work} <= sandbox.files()
 
 
 async def test_a_remote_that_is_away_delays_a_merge(sandbox: RemoteSandbox) -> None:
