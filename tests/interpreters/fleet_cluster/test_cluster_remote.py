@@ -56,40 +56,32 @@ def test_the_work_of_a_new_log_is_merged_into_the_branch_of_the_remotes_head(tmp
     [
         ("", (REMOTE,), REPOSITORY, "had no repository; use another --db"),
         ("main", (), "", "had a repository, and the fleet file has none"),
-        (
-            "main",
-            (REMOTE, 'branch = "next"'),
-            REPOSITORY,
-            "work is merged into main since the log began, and not into next",
-        ),
+        ("main", (REMOTE, 'branch = "next"'), REPOSITORY, "is merged into main since the log began, and not into next"),
     ],
 )
 def test_a_log_goes_on_with_its_branch_only(
     tmp_path: Path, began: str, cluster: tuple[str, ...], repository: str, said: str
 ) -> None:
     """The claims in the log would not be found in another place."""
-    with closing(create_log(tmp_path / "log.db", {"fleet": "demo", "branch": began})) as store:
-        with pytest.raises(OtherFleetError, match=said):
-            must_be_of_cluster(fleet_of(tmp_path, *cluster, repository=repository), store)
+    fleet = fleet_of(tmp_path, *cluster, repository=repository)
+    store = create_log(tmp_path / "log.db", {"fleet": "demo", "branch": began})
+    with closing(store), pytest.raises(OtherFleetError, match=said):
+        must_be_of_cluster(fleet, store)
 
 
 def test_a_log_goes_on_with_its_remote_at_another_address(tmp_path: Path) -> None:
     """The log has no address, and a log that began on one machine goes on, too."""
-    meta = {
-        "fleet": "demo",
-        "branch": "main",
-        "git_directory": "/elsewhere/.git",
-        "first_commit": "c0ffee",
-        "run": "1f",
-    }
+    meta = {"fleet": "demo", "branch": "main", "git_directory": "/elsewhere/.git", "first_commit": "c0ffee"}
+    fleets = [fleet_of(tmp_path, REMOTE, 'branch = "main"'), fleet_of(tmp_path, 'remote = "other.git"')]
     with closing(create_log(tmp_path / "log.db", meta)) as store:
-        must_be_of_cluster(fleet_of(tmp_path, REMOTE, 'branch = "main"'), store)
-        must_be_of_cluster(fleet_of(tmp_path, 'remote = "other.git"'), store)
+        for fleet in fleets:
+            must_be_of_cluster(fleet, store)
+    assert len({fleet.cluster.remote for fleet in fleets}) == len(fleets)
 
 
 def test_the_desk_says_where_the_work_of_a_cluster_is(tmp_path: Path) -> None:
     """It has no clone in which it could compare."""
-    meta = {"fleet": "demo", "branch": "main", "run": "1f"}
-    with closing(create_log(tmp_path / "log.db", meta)) as store:
-        with pytest.raises(NoChangesError, match="at its git remote, in refs/lifefold/demo/1f/: fetch it from there"):
-            Repository(store)
+    store = create_log(tmp_path / "log.db", {"fleet": "demo", "branch": "main", "run": "1f"})
+    said = "at its git remote, in refs/lifefold/demo/1f/: fetch it from there"
+    with closing(store), pytest.raises(NoChangesError, match=said):
+        Repository(store)
