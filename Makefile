@@ -102,11 +102,12 @@ types: .venv/.has-dev .types/lifefold/__init__.py ## check the types, with mypy 
 contracts: .venv/.has-dev .types/lifefold/__init__.py ## check who may import whom, and that core/ imports nothing impure
 	PYTHONPATH=.types $(BIN)/lint-imports --no-cache
 
-pages: .venv/.has-check ## write docs/lifecycles, docs/fleet/wiring.md, the tables of docs/fleet-file.md and the figures of proofs anew
+pages: .venv/.has-test ## write docs/lifecycles, docs/fleet/wiring.md, the tables of docs/fleet-file.md, the figures of proofs and of sizes anew
 	$(BIN)/python docs/write_lifecycles.py
 	$(BIN)/python docs/write_wiring.py
 	$(BIN)/python docs/write_fleet_file.py
 	$(BIN)/python docs/write_figures.py
+	PYTHONPATH=.:tests/support $(BIN)/python docs/write_sizing.py
 	$(BIN)/python docs/draw_architecture.py
 	$(BIN)/python docs/draw_machines.py
 

@@ -85,7 +85,7 @@ class FleetBrain:
         self._is_held = False
         self._told: Final[set[str]] = set()
         self._store: Final = store
-        self._cluster: Final = cluster
+        self._cluster: Final = cluster.of_log(store.meta("run") or "")
         self._pools_of: Final = pools
         self._pools = pools(fleet)
         self.commits: Final = Commits(
@@ -115,7 +115,7 @@ class FleetBrain:
                 must_be_of_cluster(fleet, store)
             else:
                 make_private(log.parent)
-                branch = {} if fleet.repository is None else {"branch": await target_of(fleet)}
+                branch = {} if fleet.repository is None else {"branch": before.branch or await target_of(fleet)}
                 said = await written_of(fleet, workplace, before) | branch
                 FleetFolder(log).make()
                 store = taken.enter_context(closing(create_log(log, said)))
@@ -194,6 +194,7 @@ class FleetBrain:
             await anyio.sleep(self._cluster.times.beat_ms / 1_000)
             await self._plan.say()
             await self.watch.look()
+            self.watch.hear_of_server(answers=await self._cluster.is_reached(self._cluster.times.beat_ms))
             if self._plan.is_behind(self.fleet):
                 self._adopt()
 
@@ -232,7 +233,7 @@ class FleetBrain:
             self.leave()
         for each in self._workers():
             state = each.record("desired_state").state
-            is_due = state in desired_state.WORKS if self.leaving else state is desired_state.State.HOLD
+            is_due = state in desired_state.WORKS if self.leaving else _is_held(each)
             if is_due and each.name not in self._told:
                 self._told.add(each.name)
                 await self._say(each.name, self._wanted_of(each))
@@ -247,8 +248,12 @@ class FleetBrain:
         return desired_state.StopWanted(plan_enforcement.REMOVED) if is_removed else desired_state.RunWanted()
 
     def _only_operators_help(self) -> bool:
-        is_waiting = self.commits.has_heard and waits_for_operators(self.aggregates)
-        return is_waiting and self._last_deliveries.are_done()
+        """Tell whether the fleet waits only for operators; not before all that this brain has begun with is decided."""
+        is_begun = self.commits.has_heard and self._are_all_there() and not any(map(_is_held, self._workers()))
+        return is_begun and waits_for_operators(self.aggregates) and self._last_deliveries.are_done()
+
+    def _are_all_there(self) -> bool:
+        return len(self._workers()) >= len(self.fleet.agents) + len(self.fleet.services)
 
     async def _say(self, name: str, event: Event) -> None:
         await self._cluster.offer(name, Envelope("desired_state", event, self.now_ms(), "runner"))
@@ -278,7 +283,7 @@ class FleetBrain:
         workers = self._workers()
         if self.leaving > 1:
             return True
-        if len(workers) < len(self.fleet.agents) + len(self.fleet.services):
+        if not self._are_all_there():
             return False
         if self.leaving:
             works = desired_state.WORKS
@@ -292,3 +297,8 @@ class FleetBrain:
         for name in self.commits.aggregates:
             with suppress(RPCError):
                 await self._cluster.handle(name).terminate("the fleet is over, or its brain has left")
+
+
+def _is_held(of: Aggregate) -> bool:
+    """Tell whether an agent or a service is held, as by a brain that has left."""
+    return of.record("desired_state").state is desired_state.State.HOLD

@@ -53,7 +53,7 @@ class FleetHost:
         self.host: Final = host
         self.handlers: Final = handlers
         self._store: Final = store
-        self._presence: Final = presence
+        self.presence: Final = presence
 
     @classmethod
     async def open(  # noqa: PLR0913 - what an operator chooses, each with its name
@@ -81,6 +81,7 @@ class FleetHost:
             must_be_of_cluster(fleet, store)
             folder.make()
             run = store.meta("run") or ""
+            cluster = cluster.of_log(run)
             if fleet.repository is None:
                 workplace: Workplace = HostFolders.open(folder.worktrees)
             else:
@@ -109,10 +110,10 @@ class FleetHost:
     async def run(self) -> None:
         """Work until ``drain`` is called, or the call is cancelled, and say meanwhile how this host is."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._presence.run)
+            tasks.start_soon(self.presence.run)
             await self.host.run()
             tasks.cancel_scope.cancel()
-        await self._presence.end()
+        await self.presence.end()
 
     def drain(self) -> None:
         """Take no further work, and let ``run`` return once the present work is over."""

@@ -11,6 +11,8 @@ from lifefold.interpreters.store import LogStore, Members, StoreError
 FORGOTTEN_MS: Final = 86_400_000
 """The silence after which a brain that begins removes the row of a lost host."""
 
+SERVER_IS_AWAY: Final = "the server of Temporal does not answer; sessions end at their fences unless it answers before"
+
 _ABOUT: Final = "host "
 """The begin of what a notice about a host is about; the name of an agent has no space."""
 
@@ -26,6 +28,7 @@ class HostWatch:
         self._heard: Final[dict[str, tuple[int, int]]] = {}
         """The begin of each host's process, and the number of its last notice that was taken."""
         self._states: dict[str, str] | None = None
+        self._answers = True
 
     async def begin(self) -> None:
         """Remove the rows of hosts that were lost long ago. Of old notices take only those that hold."""
@@ -55,6 +58,12 @@ class HostWatch:
         for host in self.hosts:
             self.notices.extend((agent, f"{message} (host {host.status.name})") for agent, message in self._take(host))
         return len(self.notices) > before
+
+    def hear_of_server(self, *, answers: bool) -> None:
+        """Add a notice when the server of Temporal answers no more, and when it answers again."""
+        if answers != self._answers:
+            self._answers = answers
+            self.notices.append(("brain", "Temporal answers again" if answers else SERVER_IS_AWAY))
 
     def standing(self) -> list[Notice]:
         """Return the notices that hold: of hosts that are not lost, and one for each that is."""

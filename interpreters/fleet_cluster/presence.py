@@ -8,7 +8,7 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import anyio
@@ -36,24 +36,35 @@ class Presence:
         self._cluster: Final = cluster
         self._plan: Final = plan
         self._began_ms: Final = _now_ms()
+        self._is_mute = False
+        self.when_mute: Callable[[str], None] = _nothing
+        """Called, once, with the reason why this host cannot speak."""
 
     async def run(self) -> None:
         """Speak until the call is cancelled."""
         beat_ms = self._cluster.times.beat_ms
         while True:
-            if await self._cluster.is_reached(beat_ms):
-                await self._plan.follow()
-                await self._say()
+            await self.say()
             await anyio.sleep(beat_ms / 1_000)
+
+    async def say(self) -> None:
+        """Say how this host is, if the server of Temporal answers; follow a changed plan before."""
+        if await self._cluster.is_reached(self._cluster.times.beat_ms):
+            await self._plan.follow()
+            await self._write()
 
     async def end(self) -> None:
         """Remove the row: the host has left."""
         with contextlib.suppress(StoreError):
             await self._store.dismiss(HOST + self._host.name)
 
-    async def _say(self) -> None:
-        with contextlib.suppress(StoreError):  # an unwritable table hinders no host
+    async def _write(self) -> None:
+        try:
             await self._store.say(HOST + self._host.name, msgspec.json.encode(self._said()).decode())
+        except StoreError as error:  # that hinders no work
+            if not self._is_mute:
+                self._is_mute = True
+                self.when_mute(f"this host works, and no command shows it: {error}")
 
     def _said(self) -> HostSaid:
         operator, history = self._handlers.operator, self._handlers.notices
@@ -83,6 +94,10 @@ class Presence:
                 last_ms = last_progress_ms(process.directory, folder.heartbeat(agent, attempt))
                 if last_ms is not None and process.identity is not None:
                     yield SessionThere(agent, process.identity.pid, max(0, now_ms - last_ms))
+
+
+def _nothing(_why: str) -> None:
+    """Do nothing; a command replaces this."""
 
 
 def _now_ms() -> int:

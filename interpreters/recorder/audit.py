@@ -19,13 +19,13 @@ property without a localized form is then found broken a few entries late.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from lifefold.core.kernel import ENGINE, System, World
+from lifefold.core.kernel import ENGINE, Reaction, System
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
-from lifefold.interpreters.recorder.recording import Recorded, recorded_by
+from lifefold.interpreters.recorder.newest_state import NewestState
 from lifefold.interpreters.recorder.safety_monitor import SafetyMonitor
 from lifefold.interpreters.simulate.property_monitor import PropertyMonitor, Violation
 from lifefold.interpreters.store import Entry
@@ -148,6 +148,19 @@ def _named(chain: Chain, seq: int) -> tuple[str, int]:
     return str(entry.stream), int(entry.version)
 
 
+class _Judged(NamedTuple):
+    """An entry at a position with its reaction, whose properties are judged."""
+
+    seq: int
+    entry: Entry
+    reaction: Reaction
+
+    @property
+    def is_of_system(self) -> bool:
+        """Whether an aggregate has accepted it."""
+        return self.entry.stream != ENGINE
+
+
 class _Run:
     """A run with its properties. ``decisions`` are those on its entries: folded, or made again."""
 
@@ -165,9 +178,10 @@ class _Run:
         self._monitor: Final = monitor
         self._decisions: Final = decisions
         self._names: Final[dict[str, None]] = {}
-        self._opening: Final[list[Recorded]] = []
+        self._opening: Final[list[_Judged]] = []
         """The first entries, whose properties are judged when all aggregates are there."""
-        self._last: Recorded | None = None
+        self._last: _Judged | None = None
+        self._now: Final = NewestState()
 
     @property
     def judged(self) -> int:
@@ -178,10 +192,11 @@ class _Run:
         """Return the first entry that has no decision, or after which a property is broken."""
         folded = 0
         try:
-            for each in recorded_by(self._system, self._decisions):
-                folded = each.seq
-                for step in self._due(each):
-                    broken = self._broken(step, each.world)
+            for seq, decision in enumerate(self._decisions, 1):
+                folded = seq
+                self._now.take(decision)
+                for each in self._due(_Judged(seq, decision.entry, decision.reaction)):
+                    broken = self._broken(each)
                     if broken is not None:
                         return broken
         except LogMismatchError as error:
@@ -189,7 +204,7 @@ class _Run:
             return Fault("unreadable", folded + 1, str(error), entry.stream, entry.version)
         return self._at_the_end()
 
-    def _due(self, each: Recorded) -> Iterator[Recorded]:
+    def _due(self, each: _Judged) -> Iterator[_Judged]:
         """Yield the entries that are to be judged now: those of the opening when it is over."""
         if each.is_of_system and each.entry.version == 1:
             self._begin(each.entry.stream)
@@ -202,15 +217,15 @@ class _Run:
         if not is_opening and each.is_of_system:
             yield each
 
-    def _broken(self, each: Recorded, world: World) -> Fault | None:
-        entry, reaction = each.entry, each.step.reaction
+    def _broken(self, each: _Judged) -> Fault | None:
+        _seq, entry, reaction = each
         if self._rules and entry.rules != self._rules:
             self._last = None
             self._monitor.pass_over(reaction.aggregate)
             return None
         try:
             of = self._system.type_of(entry.stream)
-            self._monitor.look(of, reaction, world.system_state, len(world.in_flight))
+            self._monitor.look(of, reaction, self._now.system_state, self._now.under_way)
         except Violation as broken:
             return _of_violation(broken, each)
         self._last = each
@@ -220,9 +235,8 @@ class _Run:
         """Judge the whole once more, because a large system is judged as a whole at intervals only."""
         if self._last is None:
             return None
-        world = self._last.world
         try:
-            self._monitor.look_around(world.system_state, len(world.in_flight))
+            self._monitor.look_around(self._now.system_state, self._now.under_way)
         except Violation as broken:
             return _of_violation(broken, self._last)
         return None
@@ -238,7 +252,7 @@ def _folded(system: System, entries: Sequence[Entry], rules: str) -> _Run:
     return _Run(system, entries, rules, PropertyMonitor(system), Ledger(system).fold(entries))
 
 
-def _of_violation(broken: Violation, each: Recorded) -> Fault:
+def _of_violation(broken: Violation, each: _Judged) -> Fault:
     why = f"{broken.owner}: {broken.prop}: not so of {broken.of}"
     entry = each.entry
     return Fault("property", each.seq, why, entry.stream, entry.version, broken.owner, broken.prop, broken.of)

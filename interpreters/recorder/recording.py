@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from lifefold.core.kernel import ENGINE, Codec, Entity, System, SystemStep, World
-from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.store import Entry
 
 
@@ -28,13 +28,8 @@ class Recorded(NamedTuple):
 
 def recorded(system: System, entries: Iterable[Entry], codec: Codec | None = None) -> Iterator[Recorded]:
     """Fold the entries of a log from the first one on, as they were decided. Raises ``LogMismatchError``."""
-    return recorded_by(system, Ledger(system, codec).fold(entries))
-
-
-def recorded_by(system: System, decisions: Iterable[Decision]) -> Iterator[Recorded]:
-    """Return a run of these decisions, from the first entry on."""
     world = World(system)
-    for seq, decision in enumerate(decisions, 1):
+    for seq, decision in enumerate(Ledger(system, codec).fold(entries), 1):
         step = SystemStep(decision.entry.stream, decision.envelope, decision.reaction)
         is_of_engine = decision.entry.stream == ENGINE
         world = world.later(decision.entry.at_ms) if is_of_engine else world.after(step.given, step.reaction)

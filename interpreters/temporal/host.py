@@ -24,6 +24,7 @@ from lifefold.interpreters.temporal.commits import DEFAULT_POOL
 from lifefold.interpreters.temporal.connection import Cluster
 from lifefold.interpreters.temporal.performer import Performer
 from lifefold.interpreters.temporal.wire import Attend, Perform, host_queue, pool_queue
+from lifefold.interpreters.temporal.workers import at_work
 
 DEFAULT_POOLS: Final[Mapping[str, int]] = {DEFAULT_POOL: 100}
 
@@ -88,10 +89,10 @@ class Host:
             await tasks.start(self._performer.run)
             async with contextlib.AsyncExitStack() as workers:
                 own = self._worker(host_queue(self._cluster.fleet, self.name), [self.attend, self.perform])
-                await workers.enter_async_context(own)
+                await workers.enter_async_context(at_work(own))
                 for pool in self._pools:
                     shared = self._worker(pool_queue(self._cluster.fleet, pool), [self.place])
-                    await workers.enter_async_context(shared)
+                    await workers.enter_async_context(at_work(shared))
                 task_status.started()
                 await self._draining.wait()
             tasks.cancel_scope.cancel()

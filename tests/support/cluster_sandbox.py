@@ -84,8 +84,8 @@ class ClusterSandbox:
         detection_s: int,
         db: str,
         hopeless: int,
-        remote: str,
-        verify: str,
+        remote: str = "",
+        verify: str = "",
     ) -> None:
         self.detection_s: Final = detection_s
         self.folder: Final = folder
@@ -149,9 +149,16 @@ class ClusterSandbox:
         """Start a runner without a cluster."""
         return self.begin("local", "run", "--no-live")
 
-    def begin_run(self) -> subprocess.Popen[bytes]:
+    def begin_run(self, *words: str) -> subprocess.Popen[bytes]:
         """Start ``lifefold run`` on the server: a brain with the output of a local run."""
-        return self.begin("run", "run", "--no-live", "--engine", f"temporal://{self.server.address}")
+        return self.begin("run", "run", "--no-live", "--engine", f"temporal://{self.server.address}", *words)
+
+    def call(self, *words: str, log: Path | None = None) -> str:
+        """Give another command about a log, and return what it prints. It must succeed."""
+        argv = [str(LIFEFOLD), *words, "--db", str(log or self.log)]
+        done = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=self.folder, timeout=LONG_S)
+        assert not done.returncode, (words, done.stdout, done.stderr)
+        return done.stdout
 
     def begin_brain(
         self, *, server: str = "", db: str = "", around: Mapping[str, str] | None = None

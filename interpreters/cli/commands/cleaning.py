@@ -192,7 +192,8 @@ def _remove(of: Remains, *, unmerged: bool) -> None:
         for path in _beside(of.log):
             path.unlink(missing_ok=True)
     stays = [*([str(folder.worktrees)] if keeps else []), *(left.unmerged or {}), *left.in_use]
-    told = f"; {brief(enumerated([each.removeprefix(_BRANCHES) for each in stays]))} stays" if stays else ""
+    stay = "stays" if len(stays) == 1 else "stay"
+    told = f"; {brief(enumerated([each.removeprefix(_BRANCHES) for each in stays]))} {stay}" if stays else ""
     _tell(of.log, told)
 
 

@@ -104,6 +104,7 @@ async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
         opened = await patiently(begin, (InTheWayError,), _told_once())
     except (OtherFleetError, WorkplaceError, UnusableInterpreterError) as error:
         raise BadInput(str(error)) from error
+    opened.presence.when_mute = _warn
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_on_signal, opened.drain)
@@ -126,6 +127,10 @@ def _told_once() -> Callable[[str], None]:
             print(f"waiting: {why}", file=sys.stderr, flush=True)
 
     return tell
+
+
+def _warn(message: str) -> None:
+    print(f"warning: {message}", file=sys.stderr, flush=True)
 
 
 async def _print_notices(notices: Sequence[tuple[str, str]]) -> None:

@@ -24,7 +24,10 @@ _PASTS: Final = (
     " is_live BIGINT NOT NULL, data BYTEA NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (stream, ref, position))"
 )
 
-STEPS: Final[dict[int, tuple[str, ...]]] = {1: (_PASTS,), 2: (MEMBERS,)}
+_SPEAKING: Final = "GRANT SELECT, INSERT, UPDATE, DELETE ON members TO PUBLIC"
+"""Each role that may use the schema of a log may speak there: hosts with the right to read are seen, too."""
+
+STEPS: Final[dict[int, tuple[str, ...]]] = {1: (_PASTS,), 2: (MEMBERS, _SPEAKING)}
 """The statements that bring a log of this version to the next one. The next writer executes them."""
 
 OLDEST_SERVER: Final = 140_000
@@ -50,6 +53,7 @@ _TABLES: Final = (
     ),
     _PASTS,
     MEMBERS,
+    _SPEAKING,
     "INSERT INTO meta VALUES ('epoch', '0'), ('anchor', '0 ')",
 )
 

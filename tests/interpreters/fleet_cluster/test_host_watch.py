@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("temporalio", reason="needs the extra temporal")
 
-from lifefold.interpreters.fleet_cluster.host_watch import FORGOTTEN_MS, HostWatch
+from lifefold.interpreters.fleet_cluster.host_watch import FORGOTTEN_MS, SERVER_IS_AWAY, HostWatch
 from lifefold.interpreters.fleet_runner.hosts import HOST, HostSaid, News
 from lifefold.interpreters.fleet_runner.notices import Notice
 from lifefold.interpreters.store import Member, Members, SqliteStore
@@ -103,3 +103,11 @@ async def test_a_brain_that_begins_tells_what_holds_and_forgets_hosts_of_long_ag
         await watched.watch.begin()
     assert watched.watch.notices == [("bob", "waits for a file (host one)")]
     assert (await store.members()).every == ()
+
+
+def test_a_server_that_is_away_is_told_once_and_its_return_too(store: SqliteStore) -> None:
+    """The brain waits for it."""
+    watch = HostWatch(store)
+    for answers in (True, False, False, True):
+        watch.hear_of_server(answers=answers)
+    assert watch.notices == [("brain", SERVER_IS_AWAY), ("brain", "Temporal answers again")]

@@ -1,6 +1,7 @@
 """The processes of the manifests for Kubernetes, with their arguments and variables, on servers of this machine."""
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,7 +69,7 @@ def arguments(workload: manifests.Object, pod: Path) -> list[str]:
 def test_the_pods_of_the_manifests_close_all_tasks(
     tmp_path: Path, postgres: PostgresServer, temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The brain and a host have the roles of the page. The role of the host cannot write the log."""
+    """The brain and a host have the roles of the page. The role of the host cannot write entries."""
     of = manifests.fleet_of(manifests.fleet_text()).cluster
     fleet = "\n".join(line for line in manifests.fleet_text().splitlines() if not line.startswith("tls_"))
     fleet = fleet.replace(of.engine, f"temporal://{temporal.address}")
@@ -85,8 +86,12 @@ def test_the_pods_of_the_manifests_close_all_tasks(
     assert journal.settled == {"install": "closed", "upgrade": "closed"}
     answers = pods[1].rglob("answer.txt")
     assert [each.read_text().strip().isdecimal() for each in answers] == [True, True]
+    (later,) = re.findall(r"^-- +(GRANT .+;)$", GRANTS.decode(), re.MULTILINE)
+    with psycopg.connect(database_of(postgres), autocommit=True) as session:
+        session.execute(later.encode())
+    change(postgres, b"DELETE FROM docs.members")
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        write(postgres)
+        change(postgres, b"DELETE FROM docs.entries")
 
 
 def code_of(process: "subprocess.Popen[bytes]", pod: Path) -> tuple[int, str]:
@@ -99,8 +104,8 @@ def code_of(process: "subprocess.Popen[bytes]", pod: Path) -> tuple[int, str]:
     return code, lines[-1] if lines else ""
 
 
-def write(postgres: PostgresServer) -> None:
-    """Write to the log as a host may not."""
+def change(postgres: PostgresServer, statement: bytes) -> None:
+    """Change the log as a host."""
     role = manifests.variables(manifests.hosts(), pod="lifefold-host-0")["PGUSER"]
     with psycopg.connect(database_of(postgres, role), autocommit=True) as session:
-        session.execute("DELETE FROM docs.entries")
+        session.execute(statement)

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from lifefold.interpreters.processes import Fence, SessionProcess, SessionSpec
+from lifefold.interpreters.processes import Fence, SessionProcess, SessionSpec, launch
 from lifefold.interpreters.processes import fenced as fenced_module
 from lifefold.interpreters.processes.fenced import FencedProcesses, PastFenceError
 from lifefold.interpreters.processes.shim.proc import boot_ms
@@ -73,7 +73,7 @@ async def test_a_fence_that_passes_during_a_start_is_no_failure_of_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A frozen host may begin a shim late; the shim refuses, and another host may have the work."""
-    fenced, launched = FencedProcesses(), fenced_module.launch
+    fenced, launched = FencedProcesses(), launch
 
     async def late(directory: Path, spec: SessionSpec, *, fence: Fence | None) -> SessionProcess:
         assert fence is not None
