@@ -27,7 +27,8 @@ def speaks(log: Path, name: str, **more: Any) -> None:
 def page(followed: FollowedLog, seq: int | None = None) -> tuple[Any, str]:
     """Return the page of a fleet, and its HTML."""
     made = fleet_page(View(followed, seq))
-    values: dict[str, Any] = {"nonce": "n", "now_ms": made.at.at_ms, "here": "/", "query": {}, "has_reports": False, "keys": {}}
+    known: dict[str, Any] = {"query": {}, "has_reports": False, "keys": {}}
+    values: dict[str, Any] = {"nonce": "n", "now_ms": made.at.at_ms, "here": "/", **known}
     return made, html("fleet.html", made, values)
 
 
