@@ -49,7 +49,7 @@ cluster-demo: .venv/.has-test ## run twenty agents on three hosts, of which one 
 	PYTHONPATH=tests/support $(BIN)/python tools/cluster/cluster_demo.py $(ARGS)
 
 test-cluster: .venv/.has-test ## run the tests with servers of PostgreSQL and Temporal, with crashes and partitions (skipped without them)
-	$(PYTEST) -m cluster $$(grep -rlE '^(pytestmark = .*|@)pytest\.mark\.cluster' tests --include='test_*.py') --maxprocesses 2 $(ARGS)
+	$(PYTEST) -m cluster $$(grep -rlE '^(pytestmark = .*|@)pytest\.mark\.cluster' tests --include='test_*.py') $(ARGS)
 
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
 	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)
@@ -102,11 +102,12 @@ types: .venv/.has-dev .types/lifefold/__init__.py ## check the types, with mypy 
 contracts: .venv/.has-dev .types/lifefold/__init__.py ## check who may import whom, and that core/ imports nothing impure
 	PYTHONPATH=.types $(BIN)/lint-imports --no-cache
 
-pages: .venv/.has-check ## write docs/lifecycles, docs/fleet/wiring.md, the tables of docs/fleet-file.md and the figures of proofs anew
+pages: .venv/.has-test ## write docs/lifecycles, docs/fleet/wiring.md, the tables of docs/fleet-file.md, the figures of proofs and of sizes anew
 	$(BIN)/python docs/write_lifecycles.py
 	$(BIN)/python docs/write_wiring.py
 	$(BIN)/python docs/write_fleet_file.py
 	$(BIN)/python docs/write_figures.py
+	PYTHONPATH=.:tests/support $(BIN)/python docs/write_sizing.py
 	$(BIN)/python docs/draw_architecture.py
 	$(BIN)/python docs/draw_machines.py
 

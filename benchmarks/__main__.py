@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import (
+    boards,
     checking,
     cluster,
     desk_pages,
@@ -65,6 +66,7 @@ NAMES = (
     "runner",
     "long",
     "cluster",
+    "boards",
 )
 
 
@@ -73,7 +75,7 @@ def _benchmarks(folder: Path) -> dict[str, Callable[[], Report]]:
     modules = (startup, fold, macrosteps, checking, simulating, desk_pages, runner_beside)
     durable = partial(durable_beside.measure, folder)
     measures = (reduce.measure, lifecycles.measure, dispatched, durable, *(each.measure for each in modules))
-    measures += (partial(long_log.measure, folder), partial(cluster.measure, folder))
+    measures += tuple(partial(each, folder) for each in (long_log.measure, cluster.measure, boards.measure))
     return dict(zip(NAMES, measures, strict=True))
 
 

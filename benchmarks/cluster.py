@@ -92,7 +92,7 @@ def measure(folder: Path, sizes: Sizes | None = None) -> Report:
     of, found = sizes or Sizes(), Found()
     before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(dir=folder) as own, ExitStack() as stack:
-        postgres, temporal = _postgres(stack, found), _temporal(stack, found)
+        postgres, temporal = postgres_here(stack, found), temporal_here(stack, found)
         logs = Logs(Path(own), postgres)
         anyio.run(Measurement(of, found, logs, (postgres, temporal)).run)
     if temporal is not None:
@@ -104,7 +104,8 @@ def measure(folder: Path, sizes: Sizes | None = None) -> Report:
     return Report("cluster", tuple(_tables(found, of)), tuple(_targets(found)), notes)
 
 
-def _postgres(stack: ExitStack, found: Found) -> PostgresServer | None:
+def postgres_here(stack: ExitStack, found: Found) -> PostgresServer | None:
+    """Start a server until the end of the stack; without its programs note that, and return None."""
     try:
         return stack.enter_context(postgres_server())
     except NoServer as why:
@@ -112,7 +113,8 @@ def _postgres(stack: ExitStack, found: Found) -> PostgresServer | None:
         return None
 
 
-def _temporal(stack: ExitStack, found: Found) -> TemporalServer | None:
+def temporal_here(stack: ExitStack, found: Found) -> TemporalServer | None:
+    """Start a server until the end of the stack; without its program note that, and return None."""
     try:
         return stack.enter_context(temporal_server())
     except NoTemporal as why:

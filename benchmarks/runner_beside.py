@@ -41,7 +41,7 @@ name = "beside"
 [[agents]]
 name = "agent"
 count = {agents}
-command = ["true", "{prompt}"]
+command = ["true", "{{prompt}}"]
 session_timeout = "60s"
 """
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from campaign_share import OPTION, CampaignShare
+from case_share import SHARED, CaseShare
 from recorded_runs import Place, RecordedRuns
 from slow_tests import SlowTests, listed
 
@@ -30,9 +30,10 @@ gc.set_threshold(50_000, 20, 50)  # tests make much that stays, and little that 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option of short campaigns."""
-    told = "run the first case of each test function with the marker campaign, and each N-th after it"
-    parser.addoption(OPTION, type=int, default=1, metavar="N", help=told)
+    """Add the options that leave out cases of long tests."""
+    for marker in SHARED:
+        told = f"run the first case of each test function with the marker {marker}, and each N-th after it"
+        parser.addoption(f"--{marker}-share", type=int, default=1, metavar="N", help=told)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,7 +42,8 @@ def pytest_configure(config: pytest.Config) -> None:
     Runners note their fleets in a folder of the tests, and not in the user's.
     """
     config.pluginmanager.register(SlowTests(listed()))
-    config.pluginmanager.register(CampaignShare(config.option.campaign_share))
+    for marker in SHARED:
+        config.pluginmanager.register(CaseShare(marker, config.getoption(f"{marker}_share")))
     config.pluginmanager.register(RecordedRuns())
     os.environ["XDG_STATE_HOME"] = state = tempfile.mkdtemp(prefix="lifefold-state-")
     atexit.register(shutil.rmtree, state, ignore_errors=True)

@@ -1,11 +1,11 @@
-"""``tests/slow.txt`` lists tests that exist, a run names slow tests that are not there, and campaigns can be short."""
+"""``tests/slow.txt`` lists tests that exist, a run names slow tests that are not there, and long tests have shares."""
 
 import ast
 import sys
 
 import pytest
 
-from campaign_share import CampaignShare
+from case_share import SHARED, CaseShare
 from slow_tests import ALWAYS, LIST, NAMED_S, ROOT, SLOW_S, SlowTests, processor_s, unlisted
 
 pytest_plugins = ("pytester",)
@@ -73,28 +73,29 @@ def test_a_run_marks_listed_functions_and_names_others_over_the_limit(pytester: 
     assert "schemathesis" not in sys.modules
 
 
-def test_a_short_campaign_runs_the_first_case_of_each_function_and_each_fourth_after_it(
-    pytester: pytest.Pytester,
+@pytest.mark.parametrize("marker", SHARED)
+def test_a_share_has_the_first_case_of_each_function_and_each_fourth_after_it(
+    pytester: pytest.Pytester, marker: str
 ) -> None:
-    """Whatever is no campaign is run as always."""
-    pytester.makeini("[pytest]\nmarkers = campaign\n")
+    """Whatever has another marker is run as always."""
+    pytester.makeini("[pytest]\nmarkers =\n    campaign\n    slow\n")
     pytester.makepyfile(
-        test_here="""
+        test_here=f"""
         import pytest
 
-        @pytest.mark.campaign
+        @pytest.mark.{marker}
         @pytest.mark.parametrize("case", range(9))
         def test_long(case):
-            assert case in {0, 4, 8}
+            assert case in (0, 4, 8)
 
-        @pytest.mark.campaign
+        @pytest.mark.{marker}
         def test_alone(): pass
 
         @pytest.mark.parametrize("case", range(3))
         def test_always(case): pass
         """
     )
-    run = pytester.runpytest_inprocess("-p", "no:cacheprovider", plugins=[CampaignShare(4)])
+    run = pytester.runpytest_inprocess("-p", "no:cacheprovider", plugins=[CaseShare(marker, 4)])
     run.assert_outcomes(passed=3 + 1 + 3, deselected=6)
 
 

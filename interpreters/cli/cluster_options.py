@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
+from lifefold.interpreters.worktrees.remote import shown_address
 
 if TYPE_CHECKING:
     from lifefold.interpreters.temporal import Cluster
@@ -21,7 +22,7 @@ NEEDS: Final = "needs the package temporalio: pip install 'lifefold[temporal]'"
 def fleet_and_log(arguments: Namespace) -> tuple[Fleet, Path]:
     """Return the fleet of a command, and its log: the option, or that of the fleet file. Raises ``BadInput``."""
     try:
-        fleet = load(Path(arguments.fleet))
+        fleet = load(Path(arguments.fleet), watch=getattr(arguments, "watch", True))  # a host adds no tasks
     except FleetFileError as error:
         raise BadInput(str(error)) from error
     return fleet, log_of(arguments, fleet)
@@ -30,6 +31,12 @@ def fleet_and_log(arguments: Namespace) -> tuple[Fleet, Path]:
 def log_of(arguments: Namespace, fleet: Fleet) -> Path:
     """Return the log of a fleet on a cluster. Raises ``BadInput``, ``StoreError``."""
     return logs.log_of(fleet.source, fleet.name, arguments.db or fleet.cluster.log or None)
+
+
+def destination_of(fleet: Fleet, branch: str) -> str:
+    """Return the sentence that says where the work of a fleet is merged; empty without a repository."""
+    remote = shown_address(fleet.cluster.remote)
+    return f"work is merged into the branch {branch} of {remote}\n" if fleet.repository is not None else ""
 
 
 def server_of(arguments: Namespace, fleet: Fleet) -> str:

@@ -14,13 +14,27 @@ from typing import Final
 _LINES: Final = 2
 """The lines that ``serve`` prints: its address, and the place of its token."""
 
+_SAID: Final = "the desk is at"
+"""The words before the address in the first of them."""
+
 END_S: Final = 10
 """How long the desk has to end."""
 
 
+class Address:
+    """The address of the desk beside a run, with its token; empty without a desk.
+
+    A live display covers the printed address, so it shows this one.
+    """
+
+    def __init__(self) -> None:
+        """Begin without a desk."""
+        self.text = ""
+
+
 @contextmanager
-def desk_beside(log: Path, port: int | None) -> Generator[None]:
-    """Serve the desk of a log while the block runs, and print its address. None is no desk.
+def desk_beside(log: Path, port: int | None, address: Address) -> Generator[None]:
+    """Serve the desk of a log while the block runs; print its address, and keep it. None is no desk.
 
     A desk that cannot begin is a warning: the run goes on without it.
     """
@@ -32,22 +46,24 @@ def desk_beside(log: Path, port: int | None) -> Generator[None]:
     with subprocess.Popen(  # noqa: S603 - this program
         command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True
     ) as desk:
-        _introduce(desk)
+        address.text = _introduce(desk)
         try:
             yield
         finally:
+            address.text = ""
             _end(desk)
 
 
-def _introduce(desk: "subprocess.Popen[str]") -> None:
-    """Print the address of the desk, or why there is none."""
+def _introduce(desk: "subprocess.Popen[str]") -> str:
+    """Print the address of the desk, or why there is none; return the address."""
     if desk.stdout is None or desk.stderr is None:
-        return
+        return ""
     said = [line for _ in range(_LINES) if (line := desk.stdout.readline())]
     if len(said) < _LINES:
         print(f"warning: no desk: {desk.stderr.read().strip().removeprefix('lifefold: ')}", file=sys.stderr)
-    else:
-        print(said[0], end="", flush=True)
+        return ""
+    print(said[0], end="", flush=True)
+    return said[0].removeprefix(_SAID).strip()
 
 
 def _end(desk: "subprocess.Popen[str]") -> None:

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import anyio
 
@@ -11,6 +11,7 @@ from lifefold.core.kernel import Reaction, Refusal
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.colours import painted
+from lifefold.interpreters.cli.desk_beside import Address
 from lifefold.interpreters.cli.fitting import terminal_width
 from lifefold.interpreters.cli.outlet import Outlet
 from lifefold.interpreters.cli.pager import is_coloured
@@ -126,12 +127,18 @@ class Lines:
         print(f"{clock_time(self._runner.now_ms() / 1_000)}  ! {words}")
 
 
-def display(
-    runner: Runner | ShownFleet, account: Account, out: Outlet, *, live: bool, transitions: bool = False
-) -> Display:
+class Wanted(NamedTuple):
+    """How a run is to be shown: ``live`` or in lines, those with ``transitions`` or the story, beside which desk."""
+
+    live: bool
+    transitions: bool
+    address: Address
+
+
+def display(runner: Runner | ShownFleet, account: Account, out: Outlet, wanted: Wanted) -> Display:
     """Return a display of a runner or a brain, live if wanted and if the output is a terminal."""
-    if live and out.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}:
+    if wanted.live and out.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}:
         from lifefold.interpreters.cli.live import Live  # noqa: PLC0415 - slow to import, and only a terminal needs it
 
-        return Live(OfRunner(runner) if isinstance(runner, Runner) else runner, account, out)
-    return Lines(runner, account, transitions=transitions)
+        return Live(OfRunner(runner) if isinstance(runner, Runner) else runner, account, out, wanted.address)
+    return Lines(runner, account, transitions=wanted.transitions)

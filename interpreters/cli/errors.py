@@ -1,5 +1,6 @@
 """The error that ends a command with exit code 2, and the message for a file without permission."""
 
+from collections.abc import Sequence
 from typing import Final
 
 
@@ -31,3 +32,9 @@ def without_passwords(message: str) -> str:
     from lifefold.interpreters.store.address import hidden  # noqa: PLC0415 - slow to import, and seldom needed
 
     return hidden(message)
+
+
+def first_of(error: BaseException) -> BaseException:
+    """Return the first error of a group, of whatever depth; any other error as it is."""
+    inner: Sequence[BaseException] = getattr(error, "exceptions", ())
+    return first_of(inner[0]) if inner else error

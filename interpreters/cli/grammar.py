@@ -27,6 +27,7 @@ from lifefold.interpreters.cli.grammar_of_tasks import add_cleaning, add_editing
 from lifefold.interpreters.cli.grammar_parts import (
     Commands,
     add_command,
+    answers_option,
     at_option,
     live_option,
     log_option,
@@ -144,6 +145,7 @@ def _add_plan(commands: Commands) -> None:
     log_option(
         plan, "the log, a path or postgresql://... (default: the latest .lifefold/NAME.db beside the fleet file)"
     )
+    answers_option(plan, "plan", "print the difference, or the answer to --accept, as an object of JSON")
 
 
 def _add_beginning(commands: Commands) -> None:
@@ -225,6 +227,12 @@ def _add_asking(commands: Commands) -> None:
             command.add_argument("--all", action="store_true", help="all tasks, in the order of the plan")
         if name == "log":
             _add_choosing(command)
+
+    hosts = add_command(
+        commands, "hosts", "hosts:hosts", "show the hosts of a fleet on a cluster: state, room, and their agents"
+    )
+    log_option(hosts)
+    hosts.add_argument("--json", action="store_true", help="print JSON")
 
     why = add_command(
         commands, "why", "explaining:why", "explain the state of a task or a service, and what moves it on"

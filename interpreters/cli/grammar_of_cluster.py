@@ -21,6 +21,7 @@ def add_cluster(commands: Commands) -> None:
         default=[],
         help="let the hosts of this pool run the agent; may be repeated (default: [cluster] of the fleet file)",
     )
+    brain.add_argument("--watch", action="store_true", help="wait for tasks of lifefold task add until lifefold finish")
     add_examples(
         brain,
         ("brain fleet.toml --server 127.0.0.1:7233", "decide, with the namespace default"),

@@ -30,6 +30,7 @@ def add_telling(commands: Commands) -> None:
     attach.add_argument("name", metavar="AGENT|TASK", help="the agent's name, or that of its task")
     attach.add_argument("--exec", action="store_true", help="run the agent program in this terminal")
     log_option(attach)
+    answers_option(attach, "attach")
 
     stop = add_command(
         commands, "stop", "telling:stop", "stop agents for good: their sessions end, and no run restarts them"

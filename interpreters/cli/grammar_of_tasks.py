@@ -36,3 +36,4 @@ def add_cleaning(commands: Commands) -> None:
     clean.add_argument("log", metavar="LOG|FLEET.toml", nargs="?", help=about)
     clean.add_argument("--unmerged", action="store_true", help="remove work that is not merged, too")
     clean.add_argument("--yes", action="store_true", help="do not ask")
+    answers_option(clean, "clean", has_key=False)

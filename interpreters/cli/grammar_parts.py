@@ -74,12 +74,21 @@ def at_option(command: argparse.ArgumentParser) -> None:
 
 
 def answers_option(
-    command: argparse.ArgumentParser, name: str, about: str = "print each answer as an object of JSON"
+    command: argparse.ArgumentParser,
+    name: str,
+    about: str = "print each answer as an object of JSON",
+    *,
+    has_key: bool = True,
 ) -> None:
-    """Add ``--json`` and ``--key`` to a command that acts; ``name`` is the command in its answers."""
+    """Add ``--json`` and ``--key`` to a command that acts; ``name`` is the command in its answers.
+
+    A command that leaves no entry in a log ``has_key`` False.
+    """
     command.add_argument("--json", action="store_true", help=about)
-    command.add_argument("--key", metavar="KEY", default="", help="a name of this command; a log accepts each key once")
-    command.set_defaults(answers=name)
+    command.set_defaults(answers=name, key="")
+    if has_key:
+        about = "a name of this command; a log accepts each key once"
+        command.add_argument("--key", metavar="KEY", default="", help=about)
 
 
 def live_option(command: argparse.ArgumentParser) -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.control import Control
 
 from lifefold.interpreters.cli.account import Account
+from lifefold.interpreters.cli.desk_beside import Address
 from lifefold.interpreters.cli.outlet import Outlet
 from lifefold.interpreters.cli.picture import Picture
 from lifefold.interpreters.cli.watched import Watched
@@ -24,9 +25,10 @@ GIVE_UP_S: Final = 0.2
 class Live:
     """Draws the agents and the tasks on a terminal until cancelled."""
 
-    def __init__(self, watched: Watched, account: Account, out: Outlet) -> None:
-        """Begin to watch a fleet."""
+    def __init__(self, watched: Watched, account: Account, out: Outlet, address: Address) -> None:
+        """Begin to watch a fleet, with the address of the desk beside its run."""
         self._picture = Picture(watched, account)
+        self._address = address
         self._out = out
         self._console = Console(file=out)
 
@@ -37,7 +39,7 @@ class Live:
                 while True:
                     if self._out.idle:
                         self._console.control(Control.home())
-                        screen.update(self._picture.draw(*self._console.size))
+                        screen.update(self._picture.draw(*self._console.size, self._address.text))
                     await anyio.sleep(1 / REFRESH_HZ)
         finally:
             self._console.print(self._picture.draw(*self._console.size))

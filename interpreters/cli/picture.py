@@ -10,12 +10,13 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from rich.console import Console, Group, RenderableType
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
 from lifefold.core.kernel import Reaction, Refusal
 from lifefold.core.lifecycles.session import Usage
-from lifefold.interpreters.cli import awaited, concerns, logs
+from lifefold.interpreters.cli import awaited, concerns, host_lines, logs
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.attention import agents_first, counts, in_words, mood, tasks_first
 from lifefold.interpreters.cli.colours import style_of
@@ -38,7 +39,8 @@ from lifefold.interpreters.explain.pending import Waiting
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, style
-from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
+from lifefold.interpreters.fleet_runner.hosts import evidence_of
+from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 
 STYLES: Final = {
     "CoolingDown": style_of(Mood.FAILED),
@@ -58,6 +60,9 @@ NARROWEST_CHARACTERS: Final = 60
 
 FEWEST_ROWS: Final = 3
 """The fewest agents for which a table is drawn if not all fit."""
+
+STUCK: Final = 3
+"""The most agents that are named as stuck; the others are counted."""
 
 NOTICES: Final = 3
 OLD_MS: Final = 2_000
@@ -100,17 +105,23 @@ class Picture:
             self._known = _Known(entries, tasks, agents, awaited.waiting(there))
         return self._known
 
-    def draw(self, width: int, height: int) -> RenderableType:
-        """Return the picture, ``width`` columns wide and at most ``height`` lines high."""
+    def draw(self, width: int, height: int, desk: str = "") -> RenderableType:
+        """Return the picture, ``width`` columns wide and at most ``height`` lines high.
+
+        ``desk`` is the address of the desk beside the run, which stands on lines of its own; empty without one.
+        """
         if not self._of.aggregates:
             return Text("starting…")
         tasks = self._now().tasks
         top = [
             *in_width(self._headline(tasks, width), width),
+            *(in_width(Text(desk, Style(dim=True, link=desk)), width) if desk else ()),
             *self._leaving(width),
             *self._awaited(width, max(1, height // 4)),
             *self._failed(width, max(1, height // 5)),
+            *self._stuck(width),
             *self._notices(width, height // 2),
+            *self._hosts(width, max(1, height // 6)),
         ]
         room = height - len(top) - 3  # two empty lines, and one for the cursor at the end
         news = min(len(self._news), NEWS_WANTED, max(0, room // 4))
@@ -167,6 +178,13 @@ class Picture:
         every = list(concerns.failed_briefly(self._now().tasks, width))
         return [Text(line, style_of(Mood.FAILED)) for line in concerns.lines(every, width, lines, colours=False)]
 
+    def _stuck(self, width: int) -> list[Text]:
+        """Return the agents that the stall detector has warned of, by the rule and the words of ``lifefold status``."""
+        said = [f"! {each}" for each in awaited.stuck(self._now().agents, self._of.now_ms())]
+        lines = [line for each in said[:STUCK] for line in in_width(Text(each, f"bold {style_of(Mood.FAILED)}"), width)]
+        more = len(said) - STUCK
+        return lines if more <= 0 else [*lines, Text(f"! and {more} more are stuck", f"bold {style_of(Mood.FAILED)}")]
+
     def _notices(self, width: int, lines: int) -> list[Text]:
         """Return the latest notices that still hold, in full: as many as fit in ``lines``, at least one."""
         found: list[Text] = []
@@ -178,6 +196,12 @@ class Picture:
                 break
             found = wrapped + found
         return found
+
+    def _hosts(self, width: int, lines: int) -> list[Text]:
+        """Return the hosts in at most ``lines`` lines; nothing for a fleet on one machine."""
+        every = host_lines.briefly(each.status for each in self._of.hosts())
+        words = [Text(f"{each}  ", style_of(Mood.FAILED) if is_odd else "") for each, is_odd in every]
+        return _in_lines("HOSTS", words, width, lines) if words else []
 
     def _agents(self, width: int, lines: int) -> tuple[RenderableType, int]:
         """Return the agents in at most ``lines`` lines, and the number of lines: a table if enough agents fit.
@@ -215,7 +239,7 @@ class Picture:
         """Return how an agent looks; its process is observed once a second."""
         observed_ms, evidence = self._evidence.get(agent.name, (-LOOK_MS, None))
         if agent.processes and now_ms - observed_ms >= LOOK_MS:
-            evidence = look(self._of.folder, agent)
+            evidence = evidence_of(self._of.folder, agent, self._of.hosts())
             self._evidence[agent.name] = (now_ms, evidence)
         return looks(agent, evidence if agent.processes else None, now_ms, runs=True)
 

@@ -6,8 +6,9 @@ Ctrl-C drains: all agents hold, and the brain leaves when no session runs. Any b
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,16 +16,18 @@ import anyio
 
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.cli.account import Account, account_of
-from lifefold.interpreters.cli.cluster_options import cluster_of, must_be_able_to, pools_of, server_of
+from lifefold.interpreters.cli.cluster_options import cluster_of, destination_of, must_be_able_to, pools_of, server_of
 from lifefold.interpreters.cli.display import Display, ShownFleet
-from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.errors import BadInput, first_of
 from lifefold.interpreters.cli.run_summary import summary
 from lifefold.interpreters.cli.watched_brain import OfBrain
 from lifefold.interpreters.desk import registry
+from lifefold.interpreters.engine import LogMismatchError
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.cluster import ENGINE
 from lifefold.interpreters.fleet_file.values import RefusedError
 from lifefold.interpreters.fleet_runner import OtherFleetError, Verdict
+from lifefold.interpreters.fleet_runner.log_owner import Before
 from lifefold.interpreters.store import Fenced, StoreError
 from lifefold.interpreters.worktrees.errors import WorkplaceError
 
@@ -33,9 +36,6 @@ if TYPE_CHECKING:
 
 LOCAL: Final = "local"
 """The engine of one machine: a runner in this process."""
-
-ONLY_LOCAL: Final = ("watch", "again", "accept", "rest", "no_wait")
-"""The options of ``run`` that a brain does not have."""
 
 Show = Callable[[ShownFleet, Account], Display]
 Beside = Callable[[Path], AbstractContextManager[None]]
@@ -55,30 +55,32 @@ def engine_of(arguments: Namespace, fleet: Fleet) -> str:
         ENGINE.parse(engine)
     except RefusedError as refused:
         raise BadInput(f'--engine: {refused}; or "{LOCAL}"') from refused
-    unfit = [f"--{name.replace('_', '-')}" for name in ONLY_LOCAL if getattr(arguments, name)]
-    if unfit:
-        raise BadInput(f"{', '.join(unfit)}: not with {engine}; accepted: --engine {LOCAL}, while no brain is at work")
     return engine
 
 
-def run_there(arguments: Namespace, fleet: Fleet, log: Path, show: Show, beside: Beside) -> int:
-    """Run a fleet on the engine of its arguments; return the exit code."""
+def run_there(  # noqa: PLR0913, PLR0917 - what a run is, each with its name
+    arguments: Namespace, fleet: Fleet, log: Path, before: Before, show: Show, beside: Beside
+) -> int:
+    """Run a fleet on the engine of its arguments, after the runs ``before``; return the exit code."""
     options = dict.fromkeys(("detection", "tls", "tls_ca", "tls_cert", "tls_key"))
-    named = Namespace(server=arguments.engine, named_by="--engine", command=arguments.command, **options)
+    words = {"command": arguments.command, "no_wait": arguments.no_wait}
+    named = Namespace(server=arguments.engine, named_by="--engine", **words, **options)
     must_be_able_to(named, fleet)
     try:
-        return anyio.run(_run, named, fleet, log, show, beside)
-    except* (OtherFleetError, Fenced) as errors:
-        raise BadInput(str(_first(errors))) from errors
+        return anyio.run(_run, named, fleet, log, before, show, beside)
+    except* (OtherFleetError, Fenced, LogMismatchError) as errors:
+        raise BadInput(str(first_of(errors))) from errors
 
 
-async def _run(named: Namespace, fleet: Fleet, log: Path, show: Show, beside: Beside) -> int:
+async def _run(  # noqa: PLR0913, PLR0917 - as above
+    named: Namespace, fleet: Fleet, log: Path, before: Before, show: Show, beside: Beside
+) -> int:
     from lifefold.interpreters.fleet_cluster import FleetBrain  # noqa: PLC0415 - needs an extra
 
     begins = not log.exists()  # noqa: ASYNC240 - before there is anything to wait for
     cluster = await cluster_of(named, fleet)
     try:
-        brain = await FleetBrain.open(fleet, log, cluster, pools_of([], fleet))
+        brain = await FleetBrain.open(fleet, log, cluster, partial(pools_of, []), before)
     except (OtherFleetError, WorkplaceError, StoreError) as error:
         raise BadInput(str(error)) from error
     registry.note(log, fleet.name, fleet.source)
@@ -86,7 +88,10 @@ async def _run(named: Namespace, fleet: Fleet, log: Path, show: Show, beside: Be
     try:
         account = Account() if begins else await account_of(log)
         brain.observers.append(account.observe)
+        brain.commits.keep_notes(account.notes)
+        brain.waits_for_operators = not named.no_wait
         with beside(log):
+            print(destination_of(fleet, brain.branch), end="")
             print(
                 f"deciding on {server_of(named, fleet)}; hosts run the sessions: lifefold host {fleet.source}",
                 flush=True,
@@ -113,9 +118,3 @@ async def _leave_on_signal(brain: "FleetBrain", shown: Display) -> None:
             else:
                 shown.give_up()
                 sys.exit(Verdict.LEFT)
-
-
-def _first(error: BaseException) -> BaseException:
-    """Return the first error of a group, of whatever depth; any other error as it is."""
-    inner: Sequence[BaseException] = getattr(error, "exceptions", ())
-    return _first(inner[0]) if inner else error

@@ -25,6 +25,9 @@ STATE_CHARACTERS: Final = 18
 NOTICE_LINES: Final = 3
 """The most lines of notices."""
 
+HOST_LINES: Final = 2
+"""The most lines of hosts."""
+
 NEWS_LINES: Final = 6
 """The most recent transitions, if the list leaves room for them."""
 
@@ -63,7 +66,8 @@ class WatchPicture(Picture):
             head.append(_OVER, "bold")
         elif not self._followed.runs:
             head.append(_GONE, f"bold {FAILED}")
-        top = [*in_width(head, width), *self._notices(width, NOTICE_LINES)]
+        stuck = self._stuck(width) if self._followed.runs else []
+        top = [*in_width(head, width), *stuck, *self._notices(width, NOTICE_LINES), *self._hosts(width, HOST_LINES)]
         foot = self._foot(screen, every, width)
         room = max(1, height - len(top) - len(foot))
         rows = self._rows(screen, every, width, room)

@@ -4,17 +4,21 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
+import anyio
+
 from lifefold.core.fleet import system
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.engine import Decision, Ledger, Observer
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.fleet_runner import Runner, quarantines
-from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.hosts import Host, evidence_of, hosts_of, waits_of
 from lifefold.interpreters.fleet_runner.notices import Notice
-from lifefold.interpreters.fleet_runner.process_evidence import look
 from lifefold.interpreters.store import LogStore
+
+HOSTS_S: Final = 1.0
+"""The age at which the words of hosts are read again, in seconds."""
 
 
 class Watched(Protocol):
@@ -61,6 +65,10 @@ class Watched(Protocol):
         """Return the notices that hold, the latest last."""
         ...
 
+    def hosts(self) -> tuple[Host, ...]:
+        """Return the hosts on which its sessions run; none for a fleet on one machine."""
+        ...
+
 
 class OfRunner:
     """The fleet of a runner in this process."""
@@ -105,6 +113,10 @@ class OfRunner:
         """Return the notices of the runner that hold."""
         return self._runner.standing()
 
+    def hosts(self) -> tuple[Host, ...]:
+        """Return none: the sessions run here."""
+        return ()
+
 
 class Followed:
     """The fleet of a log that another process writes; ``look`` reads on."""
@@ -117,6 +129,7 @@ class Followed:
         self.observers: Final[list[Observer]] = []
         self.name: Final = store.meta("fleet") or ""
         self._ledger: Final = ledger or Ledger(system)
+        self._hosts: tuple[float, tuple[Host, ...]] = (float("-inf"), ())
 
     @property
     def aggregates(self) -> Mapping[str, Aggregate]:
@@ -151,14 +164,20 @@ class Followed:
 
     def pid(self, agent: AgentStatus) -> int | None:
         """Return the process of an agent's session, if it is alive."""
-        found = look(self.folder, agent) if agent.processes else None
+        found = evidence_of(self.folder, agent, self.hosts()) if agent.processes else None
         return found.pid if found is not None and found.alive else None
 
     def standing(self) -> list[Notice]:
         """Return the quarantines, and what blocks merges and check-outs, as the runner wrote it down."""
         held = quarantined_now(self.aggregates, self.now_ms())
-        waits = read_waits(self.folder.waits) if self.runs else ()
+        waits = waits_of(self.folder, self.hosts()) if self.runs else ()
         return [*held, *(Notice(each.agent, each.said, each.seen_ms) for each in waits)]
+
+    def hosts(self) -> tuple[Host, ...]:
+        """Return the hosts, as they have said it a second ago at most."""
+        if time.monotonic() - self._hosts[0] >= HOSTS_S:
+            self._hosts = time.monotonic(), anyio.run(hosts_of, self.store)
+        return self._hosts[1]
 
 
 def quarantined_now(aggregates: Mapping[str, Aggregate], now_ms: int) -> list[Notice]:

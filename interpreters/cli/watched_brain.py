@@ -12,6 +12,7 @@ from lifefold.interpreters.engine import Observer
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.hosts import Host
 from lifefold.interpreters.fleet_runner.notices import Notice
 from lifefold.interpreters.fleet_runner.refused_events import RefusedEvents
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class OfBrain:
-    """The fleet of a brain. Hosts show their own notices, so there are none but those of the log."""
+    """The fleet of a brain, with the notices of its hosts."""
 
     def __init__(self, brain: "FleetBrain") -> None:
         """Take the brain."""
@@ -28,7 +29,7 @@ class OfBrain:
         self.folder: Final[FleetFolder] = brain.folder
         self.observers: Final[list[Observer]] = brain.observers
         self.refused: Final[RefusedEvents] = brain.refused
-        self.notices: Final[list[tuple[str, str]]] = []
+        self.notices: Final[list[tuple[str, str]]] = brain.watch.notices
 
     @property
     def fleet(self) -> Fleet:
@@ -66,5 +67,9 @@ class OfBrain:
         return None
 
     def standing(self) -> list[Notice]:
-        """Return the quarantines."""
-        return quarantined_now(self.aggregates, self.now_ms())
+        """Return the quarantines, and the notices of hosts that hold."""
+        return [*quarantined_now(self.aggregates, self.now_ms()), *self._brain.watch.standing()]
+
+    def hosts(self) -> tuple[Host, ...]:
+        """Return the hosts, as the brain has heard them last."""
+        return self._brain.watch.hosts

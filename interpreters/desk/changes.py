@@ -33,6 +33,7 @@ from lifefold.interpreters.worktrees.excludes import RULES
 from lifefold.interpreters.worktrees.git import GIT_LIMITS, PLAIN, Git, Way, path_name, portions
 from lifefold.interpreters.worktrees.pinned import Pins, worktree_at
 from lifefold.interpreters.worktrees.salvage import salvage_name
+from lifefold.interpreters.worktrees.snapshot import copied_index
 
 SHORT: Final = 10
 """The characters of a commit in a sentence."""
@@ -86,6 +87,9 @@ class Repository:
         """Read its place from the log. Raises ``NoChangesError`` if the fleet has none."""
         home = store.meta("git_directory")
         self._folders: Final = FleetFolder(store.path).worktrees
+        if not home and store.meta("branch"):
+            where = f"refs/lifefold/{path_name(store.meta('fleet') or '')}/{store.meta('run')}/"
+            raise NoChangesError(f"the work of this fleet is at its git remote, in {where}: fetch it from there")
         if not home:
             raise NoChangesError(f"this fleet has no repository; its agents work in folders below {self._folders}")
         self._home: Final = Path(home)
@@ -288,11 +292,7 @@ class Repository:
         if pins is None:
             raise WorkplaceError(f"the worktree of {of.task} is gone", folder, "Look again.")
         git = Git(folder, _LIMITS, pins.by(folder.parent / RULES))
-        with tempfile.TemporaryDirectory(prefix="lifefold-diff-") as temporary:
-            way = Way(index=Path(temporary) / "index")
-            if (pins.directory / "index").is_file():
-                shutil.copyfile(pins.directory / "index", Path(temporary) / "index")
-            await git.heed_all(way)
+        async with copied_index(git) as way:
             await git.run("add", "--intent-to-add", "--all", "--sparse", way=way)
             yield git, way
 

@@ -24,7 +24,8 @@ from lifefold.interpreters.explain import questions, status, task_status, why
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks
-from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
+from lifefold.interpreters.fleet_runner.hosts import evidence_of, hosts_of
+from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 from lifefold.interpreters.fleet_runner.redaction import Secrets
 from lifefold.interpreters.worktrees.git import path_name
 
@@ -122,7 +123,7 @@ async def agent_page(seen: Seen, name: str) -> AgentPage:
     of = there.get(f"{worker.KIND}/{name}") or there[f"{service.KIND}/{name}"]
     found = next(each for each in status.agents(there) if each.name == name)
     agent = replace(found, attempt=seen.sums.attempts.get(found.task, 0))
-    evidence = look(seen.folder, agent) if seen.is_now else None
+    evidence = evidence_of(seen.folder, agent, await hosts_of(seen.store)) if seen.is_now else None
     secrets, sessions = secrets_of_log(seen.store), seen.history.sessions(agent=name)
     output, path = _last(seen, sessions, secrets)
     account = accounts.account_of(there[board.NAME], name)

@@ -54,7 +54,10 @@ async def examine(fleet: Fleet | None, log_folder: Path, problems: str = "") -> 
         found.append(Finding("fleet file", verdict, problems or "has no errors", str(fleet.source) if fleet else ""))
     found += [machine.python(), machine.sqlite(), await machine.git(env, needed=has_repository)]
     if fleet is not None and fleet.repository is not None and not found[-1].fails:
-        found.append(await machine.repository(fleet.repository))
+        if fleet.cluster.remote:
+            found.append(await machine.remote(fleet))
+        else:
+            found.append(await machine.repository(fleet.repository))
     found.append(machine.log_folder(log_folder))
     return Examination(tuple(programs[place] for place in sorted(programs)), tuple(found))
 

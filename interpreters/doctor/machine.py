@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from lifefold.interpreters.doctor.finding import Finding, Verdict
+from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.processes.command import Limits, plain, run
 from lifefold.interpreters.worktrees.errors import WorkplaceError
-from lifefold.interpreters.worktrees.survey import OLDEST_GIT, survey
+from lifefold.interpreters.worktrees.survey import OLDEST_GIT, survey, survey_remote
 
 LIMITS: Final = Limits(timeout_ms=30_000, grace_ms=1_000, keep_bytes=4_096)
 
@@ -67,6 +68,15 @@ async def repository(folder: Path) -> Finding:
     except WorkplaceError as error:
         return Finding("repository", Verdict.MISSING, error.what, str(error.where), error.remedy)
     return Finding("repository", Verdict.OK, f"branch {branch}", str(top))
+
+
+async def remote(fleet: Fleet) -> Finding:
+    """Return whether the git remote of a fleet answers here, and has its target branch."""
+    try:
+        shown, branch = await survey_remote(fleet.cluster.remote, fleet.cluster.branch, fleet.source)
+    except WorkplaceError as error:
+        return Finding("remote", Verdict.MISSING, error.what, str(error.where), error.remedy)
+    return Finding("remote", Verdict.OK, f"branch {branch}", shown)
 
 
 def log_folder(folder: Path) -> Finding:

@@ -179,6 +179,19 @@ class Ledger:
         """Fold the entries of a log, one by one. Raises ``LogMismatchError`` where an entry cannot be read."""
         return (self._again(entry) for entry in entries)
 
+    def effects_of(self, entry: Entry) -> Decision:
+        """Return the decision of an entry with its effects only. The aggregate before it need not be known.
+
+        Nothing is folded. Raises ``LogMismatchError`` if the entry cannot be read.
+        """
+        envelope, name = self._read(entry), entry.stream
+        before = Aggregate(name, entry.version - 1)
+        try:
+            reaction = self._outcomes.applied(self.system.type_of(name), before, envelope, entry.outcome, only=())
+        except UnreadableEntry as error:
+            raise _unreadable(entry, error) from error
+        return Decision(envelope, entry, reaction)
+
     def verify(self, entries: Iterable[Entry]) -> Iterator[Decision]:
         """Decide on the inputs of a log again, one by one; fold those on which other rules decided.
 

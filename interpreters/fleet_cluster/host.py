@@ -1,6 +1,6 @@
 """A host of a fleet: the handlers of a runner, on a log that another process writes.
 
-The fleet file, the log and its folder are the same for all hosts: they are on one machine, or on a shared disk. A host
+The fleet file and the log are the same for all hosts. A fleet with a repository has a clone for each host. A host
 with sessions is drained before it ends. A host that dies leaves its sessions to their shims, until their fences.
 """
 
@@ -9,15 +9,20 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final, Self
 
+import anyio
+
 from lifefold.core.fleet import system
-from lifefold.effects import RunSession
+from lifefold.effects import RunSession, VerifyWork
 from lifefold.interpreters.engine import Interpreter
 from lifefold.interpreters.fleet_cluster.brain import must_fit
+from lifefold.interpreters.fleet_cluster.plan_follower import PlanFollower
+from lifefold.interpreters.fleet_cluster.presence import Presence
+from lifefold.interpreters.fleet_cluster.repository import clone_of, must_be_of_cluster
 from lifefold.interpreters.fleet_file import Fleet
+from lifefold.interpreters.fleet_runner.blocked_merges import Waits
 from lifefold.interpreters.fleet_runner.custom import RunContext, composed, found
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers
-from lifefold.interpreters.fleet_runner.log_owner import must_belong
 from lifefold.interpreters.fleet_runner.quoting import quoting
 from lifefold.interpreters.processes import Fence
 from lifefold.interpreters.store import LogStore, peek_log
@@ -25,7 +30,7 @@ from lifefold.interpreters.temporal import Cluster, Host, Performer
 from lifefold.interpreters.temporal.wire import Attend
 from lifefold.interpreters.worktrees.aside import make_own
 from lifefold.interpreters.worktrees.pinned import is_folder
-from lifefold.interpreters.worktrees.workplace import FolderWorkplace
+from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
 
 
 class HostFolders(FolderWorkplace):
@@ -43,11 +48,12 @@ class HostFolders(FolderWorkplace):
 class FleetHost:
     """Runs sessions of one fleet. Make one with ``open``, and ``close`` it at the end."""
 
-    def __init__(self, store: LogStore, handlers: Handlers, host: Host) -> None:
+    def __init__(self, store: LogStore, handlers: Handlers, host: Host, presence: Presence) -> None:
         """Use ``open`` instead."""
         self.host: Final = host
         self.handlers: Final = handlers
         self._store: Final = store
+        self.presence: Final = presence
 
     @classmethod
     async def open(  # noqa: PLR0913 - what an operator chooses, each with its name
@@ -72,15 +78,20 @@ class FleetHost:
         factories, folder = found(fleet), FleetFolder(log)
         with ExitStack() as taken:
             store = taken.enter_context(closing(peek_log(log, patient=True)))
-            await must_belong(fleet, store)
+            must_be_of_cluster(fleet, store)
             folder.make()
-            workplace, run = HostFolders.open(folder.worktrees), store.meta("run") or ""
-            handlers = Handlers(fleet, folder, workplace, run=run)
+            run = store.meta("run") or ""
+            cluster = cluster.of_log(run)
+            if fleet.repository is None:
+                workplace: Workplace = HostFolders.open(folder.worktrees)
+            else:
+                workplace = taken.enter_context(closing(await clone_of(fleet, folder, store, name)))
+            handlers = Handlers(fleet, folder, workplace, run=run, waits=Waits())  # hosts may share the folder
             standard = handlers.interpreter()
             context = RunContext(fleet, run, folder, workplace, standard, handlers.tell, handlers.present)
             whole = quoting(Interpreter().over(composed(factories, context)), handlers.secrets)
             performer = Performer(system, store, whole, cluster)
-            fenced = FenceRenewal(handlers, cluster.times.fencing.grace_ms)
+            fenced, plan = FenceRenewal(handlers, cluster.times.fencing.grace_ms), PlanFollower(handlers, store)
             host = Host(
                 cluster,
                 performer,
@@ -88,26 +99,44 @@ class FleetHost:
                 pools=pools,
                 capacity=capacity,
                 acknowledged=fenced.acknowledged,
+                may_begin=plan.may_begin,
+                refuses=lambda: plan.refusal,
                 drain_s=drain_s,
             )
+            presence = Presence(host, handlers, store, cluster, plan)
             taken.pop_all()
-            return cls(store, handlers, host)
+            return cls(store, handlers, host, presence)
+
+    async def run(self) -> None:
+        """Work until ``drain`` is called, or the call is cancelled, and say meanwhile how this host is."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.presence.run)
+            await self.host.run()
+            tasks.cancel_scope.cancel()
+        await self.presence.end()
+
+    def drain(self) -> None:
+        """Take no further work, and let ``run`` return once the present work is over."""
+        self.host.drain()
 
     def close(self) -> None:
-        """Release the log."""
+        """Release the log and the clone."""
         self._store.close()
+        self.handlers.workplace.close()
 
 
 class FenceRenewal:
-    """Renews the fences of sessions after acknowledged heartbeats."""
+    """Renews the fences of sessions and verifications after acknowledged heartbeats."""
 
     def __init__(self, handlers: Handlers, grace_ms: int) -> None:
-        """Let a session take ``grace_ms`` after its fence."""
+        """Let a process take ``grace_ms`` after its fence."""
         self._handlers: Final = handlers
         self._grace_ms: Final = grace_ms
 
     async def acknowledged(self, work: Attend, until_ms: int) -> None:
-        """Move the fence of a session. The heartbeats of other activities say nothing about it."""
+        """Move the fence of the processes of an activity. The heartbeats of other activities say nothing about them."""
+        agent, fence = work.aggregate.partition("/")[2], Fence(until_ms, self._grace_ms)
         if work.of.slot == RunSession.__name__:
-            agent = work.aggregate.partition("/")[2]
-            await self._handlers.sessions.renew_fence(agent, Fence(until_ms, self._grace_ms))
+            await self._handlers.sessions.renew_fence(agent, fence)
+        elif work.of.slot == VerifyWork.__name__:
+            await self._handlers.fenced.renew(agent, fence)

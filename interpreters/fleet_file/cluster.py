@@ -12,10 +12,10 @@ from typing import Final
 import msgspec
 
 from lifefold.interpreters.fleet_file import forms
-from lifefold.interpreters.fleet_file.forms import matching
+from lifefold.interpreters.fleet_file.forms import Form, matching
 from lifefold.interpreters.fleet_file.keys import Key, Section
 from lifefold.interpreters.fleet_file.table import Names, Table
-from lifefold.interpreters.fleet_file.values import shown
+from lifefold.interpreters.fleet_file.values import RefusedError, shown
 
 CLUSTER: Final = "cluster"
 """The key of the table."""
@@ -46,6 +46,30 @@ LOG: Final = matching(
     "a `postgresql://` address",
 )
 
+_PASSWORD: Final = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*@")
+
+
+def _remote(value: object) -> str | None:
+    if not isinstance(value, str) or not re.fullmatch(r"[^\s\0-][^\0\n]*", value):
+        return None
+    if _PASSWORD.search(value):
+        accepted = "an address without a password: git gets it from a credential helper, or by ssh from a key"
+        raise RefusedError(_PASSWORD.sub("...@", value), accepted)
+    return value
+
+
+REMOTE: Final = Form(
+    'the address of a git repository, such as "ssh://git@git.example.org/docs.git"',
+    "the address of a git repository",
+    {"type": "string", "pattern": r"^[^\s-]"},
+    _remote,
+)
+"""Any address that git accepts; git has the secrets, so none is in the file, in the log or in a message."""
+
+BRANCH: Final = matching(
+    r"(?!.*(?:\.\.|//|\.lock$|/$))[A-Za-z0-9_][A-Za-z0-9_./+-]{0,199}", "the name of a branch", "the name of a branch"
+)
+
 VARIABLE: Final = matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable", "the name of a variable")
 
 
@@ -72,6 +96,15 @@ class ClusterKeys(Section, header="[cluster]"):
 
     engine = Key(ENGINE, "the Temporal server; with it `lifefold run` decides there, and hosts run the sessions", "")
     log = Key(LOG, "the log on a PostgreSQL server, which all machines reach", "", absent="the log of `lifefold run`")
+    remote = Key(
+        REMOTE,
+        "the git remote of a fleet with a `repository`: hosts clone it, and push verified work to it; a path counts"
+        " from the fleet file's folder",
+        "",
+    )
+    branch = Key(
+        BRANCH, "the branch of the remote into which work is merged", "", absent="the one that the remote's HEAD names"
+    )
     detection = Key(
         forms.duration(LEAST_DETECTION_MS),
         "a host without a heartbeat for so long is lost; its sessions end after 0.8 of it, at the latest",
@@ -105,6 +138,8 @@ class ClusterPlan(msgspec.Struct, frozen=True):
 
     engine: str = ""
     log: str = ""
+    remote: str = ""
+    branch: str = ""
     detection_ms: int = DEFAULT_DETECTION_MS
     capacity: int = DEFAULT_CAPACITY
     drain_ms: int = DEFAULT_DRAIN_MS
@@ -126,7 +161,7 @@ class ClusterPlan(msgspec.Struct, frozen=True):
         return next((each.capacity for each in self.pools if each.name == pool), self.capacity)
 
 
-def read_cluster(root: Table, folder: Path, names: Collection[str]) -> ClusterPlan:
+def read_cluster(root: Table, folder: Path, names: Collection[str], *, has_repository: bool) -> ClusterPlan:
     """Return where the fleet of a file runs; paths are relative to ``folder``. Nothing is opened.
 
     ``names`` are those of the agents and services of the file.
@@ -141,6 +176,8 @@ def read_cluster(root: Table, folder: Path, names: Collection[str]) -> ClusterPl
     plan = ClusterPlan(
         engine=table.read(ClusterKeys.engine),
         log=table.read(ClusterKeys.log),
+        remote=_address(table.read(ClusterKeys.remote), folder),
+        branch=table.read(ClusterKeys.branch),
         detection_ms=table.read(ClusterKeys.detection),
         capacity=capacity,
         drain_ms=table.read(ClusterKeys.drain),
@@ -155,8 +192,18 @@ def read_cluster(root: Table, folder: Path, names: Collection[str]) -> ClusterPl
     for one, other in ((ClusterKeys.tls_cert, ClusterKeys.tls_key), (ClusterKeys.tls_key, ClusterKeys.tls_cert)):
         if one.name in table and other.name not in table:
             table.problem(one.name, f"{other.name} is missing; accepted: both, or neither")
+    if plan.remote and not has_repository:
+        table.problem(ClusterKeys.remote.name, "the fleet has no repository; accepted: with repository in [fleet]")
+    if plan.branch and not plan.remote:
+        table.problem(ClusterKeys.branch.name, "there is no remote; accepted: with remote")
     table.finish()
     return plan
+
+
+def _address(written: str, folder: Path) -> str:
+    """Return the address of a remote; a path of this machine is made absolute."""
+    is_path = written and ":" not in written.partition("/")[0]
+    return str(folder / os.path.expanduser(written)) if is_path else written  # noqa: PTH111 - never raises
 
 
 def _of_count(name: str) -> str:

@@ -95,12 +95,13 @@ def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
     fleet = replace(fleet, notify=(*read_notifiers(root, source.parent), *fleet.notify))
     agents, services = read_agents(root, source.parent, fleet)
     names = [*(each.name for each in agents), *(each.name for each in services)]
-    fleet = replace(fleet, cluster=read_cluster(root, source.parent, names))
+    has_repository = fleet.repository is not None
+    fleet = replace(fleet, cluster=read_cluster(root, source.parent, names, has_repository=has_repository))
     used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
     share = with_time(fleet.budget, [agent.limits for agent in agents]).share
     check_caps(table.table(FleetBudgetKeys), fleet.budget.caps, share)
     is_argument = "prompt" in used or any(agent.program for agent in agents)
-    crew = Crew(is_argument, written_roles(root), share, fleet.repository is not None, to_branch=fleet.to_branch)
+    crew = Crew(is_argument, written_roles(root), share, has_repository, to_branch=fleet.to_branch)
     tasks = read_tasks(root, source.parent, crew, may_be_none=watch or (bool(services) and not agents))
     return Tables(root, table, fleet, agents, services, tasks, watch)
 

@@ -36,6 +36,11 @@ class Waits:
         self._file: Final = file
         self._found: Final[dict[tuple[str, str], Wait]] = {}
 
+    @property
+    def present(self) -> tuple[Wait, ...]:
+        """The waits of now."""
+        return tuple(self._found.values())
+
     def seen(self, agent: str, what: str, said: str) -> bool:
         """Record that an agent waits to do ``what``, for the reason ``said``; return whether that is new."""
         before, now_ms = self._found.get((agent, what)), time.time_ns() // 1_000_000

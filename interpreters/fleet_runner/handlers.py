@@ -4,9 +4,11 @@ A handler performs and reports; it decides nothing. It reports failures outside 
 error of one agent does not stop the fleet. It waits for obstacles that may pass, and shows the operator the wait.
 """
 
+import contextlib
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial, reduce
+from pathlib import Path
 from typing import Final, TypeVar
 
 from lifefold.core.fleet.worker import assignment, nothing_done
@@ -43,6 +45,7 @@ from lifefold.interpreters.fleet_runner.steering import Steersman
 from lifefold.interpreters.fleet_runner.triggers import Attendant
 from lifefold.interpreters.fleet_runner.variables import environment, secrets_of, variables_of
 from lifefold.interpreters.processes import SessionError
+from lifefold.interpreters.processes.fenced import FencedProcesses, PastFenceError
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.worktrees.verification import end_left_over, verify
 from lifefold.interpreters.worktrees.workplace import Workplace
@@ -60,14 +63,24 @@ class Handlers:
     called for each. ``operator`` shows notices, ``notices`` has all of them.
     """
 
-    def __init__(
-        self, fleet: Fleet, folder: FleetFolder, workplace: Workplace, clock: Clock | None = None, run: str = ""
+    def __init__(  # noqa: PLR0913 - the parts of a runner, each with its name
+        self,
+        fleet: Fleet,
+        folder: FleetFolder,
+        workplace: Workplace,
+        clock: Clock | None = None,
+        run: str = "",
+        *,
+        waits: Waits | None = None,
     ) -> None:
-        """Make the handlers of a fleet; triggers are due by ``clock``, the clock of the engine; ``run`` is its log."""
+        """Make the handlers of a fleet; triggers are due by ``clock``, the clock of the engine; ``run`` is its log.
+
+        ``waits`` keeps the obstacles of agents; without it a file in the folder does.
+        """
         self.put_off: Final[set[str]] = set()
         self.when_put_off: Callable[[], None] = _nothing
         self.secrets: Final = secrets_of(fleet, os.environ)
-        self.operator: Final = Notices(Waits(folder.waits), self.secrets)
+        self.operator: Final = Notices(waits or Waits(folder.waits), self.secrets)
         self.notices: Final = self.operator.history
         self.fleet = fleet
         self._variables: Final = FileVariables(fleet.source)
@@ -75,6 +88,8 @@ class Handlers:
         self.workplace: Final = workplace
         self._obstacles: Final = Obstacles(self.operator)
         self.sessions: Final = Sessions(lambda: self.fleet, self.present, folder, workplace, self.operator, run)
+        self.fenced: Final = FencedProcesses()
+        """The commands of verifications, by agent."""
         self.when_blocked: Callable[[Notification, str], None] = _ignore
         self._merging: Final = Merging(workplace, self._obstacles.waits, self._put_off, self.tell, self._is_blocked)
         self._watcher: Final = Watcher(folder, self.operator)
@@ -185,16 +200,20 @@ class Handlers:
     async def verify(self, activity: VerifyWork, context: ActivityContext) -> None:
         """Run the verification commands."""
         records = self.folder.verification(activity.task, activity.epoch)
-        folder = self.workplace.folder(context.origin.within.key, activity.task)
+        agent, task, epoch = context.origin.within.key, activity.task, activity.epoch
+        folder = self.workplace.folder(agent, task)
         if context.resumed:
             await self._obstacles.see_to_the_end(context, partial(end_left_over, records))
         if context.cleanup_only:
             return
         try:
-            given, within_ms = environment(os.environ, self.present()), activity.timeout_ms
-            check = partial(verify, timeout_ms=within_ms, records=records, env=given, quote=self.secrets.quotable)
-            reason = await check(folder, activity.commands)
-        except (SessionError, OSError) as error:
+            await self._for_other_machines(agent, f"verify {task}", partial(self.workplace.enter, agent, task, epoch))
+            await self._for_other_machines(agent, f"verify {task}", partial(self.workplace.keep, agent, task, epoch))
+            reason = await self._verified(activity, agent, folder, records)
+            if reason is None:
+                keep = partial(self.workplace.keep, agent, task, epoch)
+                await self._for_other_machines(agent, f"keep {task}", keep)
+        except (SessionError, OSError, WorkplaceError) as error:
             await self._obstacles.see_to_the_end(context, partial(end_left_over, records))
             reason = str(error)
         if reason is None:
@@ -202,6 +221,30 @@ class Handlers:
         else:
             said = ends.telling(await said_of_work(self.folder, context.origin.within, self.secrets))
             await context.report(assignment.Rejected(f"The agent's last words: {said}. {reason}" if said else reason))
+
+    async def _for_other_machines(self, agent: str, what: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Bring finished work from another machine, or keep it for one; wait for obstacles, because the work is done.
+
+        Raises WorkplaceError if the work is lost.
+        """
+        with self._obstacles.waits(agent, what) as tell:
+            await patiently(work, (InTheWayError,), tell, pause=partial(self._put_off, agent))
+
+    async def _verified(self, activity: VerifyWork, agent: str, folder: Path, records: Path) -> str | None:
+        """Run the verification commands, and return why the work is rejected; None if it is verified.
+
+        A command that has ended at its fence says nothing of the work. The commands run again once this host has word
+        of its server. A host that has lost the work gets none, and leaves this handler.
+        """
+        given = environment(os.environ, self.present())
+        check = partial(verify, timeout_ms=activity.timeout_ms, records=records, env=given, quote=self.secrets.quotable)
+        try:
+            while True:
+                with contextlib.suppress(PastFenceError):
+                    return await check(folder, activity.commands, start=partial(self.fenced.start, agent))
+                await self.fenced.until_renewed(agent)
+        finally:
+            self.fenced.forget(agent)
 
     async def park(self, activity: ParkWork, context: ActivityContext) -> None:
         """Commit the work to a reference of its own, from which it is merged later."""

@@ -9,8 +9,10 @@ from typing import Final
 
 import msgspec
 
+from lifefold.core.fleet.board import intake
 from lifefold.core.fleet.board.claim_token import KEY_CHARS
 from lifefold.core.fleet.system.rerun import FinishedFleet, remainder
+from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.fleet_file import Fleet, describe_difference
 from lifefold.interpreters.store import LogStore
 from lifefold.interpreters.worktrees.errors import TakenOverError
@@ -59,11 +61,12 @@ def before_of(store: LogStore) -> Before:
 
 async def must_belong(fleet: Fleet, store: LogStore) -> None:
     """Raise ``OtherFleetError`` unless this fleet may continue the log in this repository."""
-    _must_be_of(fleet, store)
+    must_be_of(fleet, store)
     await must_be_in_its_repository(fleet, store)
 
 
-def _must_be_of(fleet: Fleet, store: LogStore) -> None:
+def must_be_of(fleet: Fleet, store: LogStore) -> None:
+    """Raise ``OtherFleetError`` unless the log belongs to a fleet of this name."""
     owner = store.meta("fleet")
     if owner != fleet.name:
         message = f"{store.path}: is the log of the fleet {owner!r}, not of {fleet.name!r}; use another --db"
@@ -78,6 +81,13 @@ def must_mean(fleet: Fleet, store: LogStore, meaning: str) -> None:
         message = (
             f"{fleet.source}: differs from the plan in force in {store.path} ({changes}); to accept that: {command}"
         )
+        raise OtherFleetError(message)
+
+
+def must_watch(fleet: Fleet, log: Path, of: Aggregate | None) -> None:
+    """Raise ``OtherFleetError`` for ``--watch`` with a log that began without it; ``of`` is its board."""
+    if fleet.watch and of is not None and intake.REF not in of.entities:
+        message = f"{log}: was begun without --watch, and ends with its tasks; use another --db"
         raise OtherFleetError(message)
 
 

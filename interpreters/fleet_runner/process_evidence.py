@@ -13,12 +13,14 @@ class Evidence(msgspec.Struct, frozen=True):
     """An observation of a process at ``observed_ms``, in Unix milliseconds.
 
     ``silent_ms`` is the time since the last output or heartbeat of its session; None if the process is not alive.
+    ``host`` is the host on which it is; empty for a process of this machine.
     """
 
     pid: int
     alive: bool
     observed_ms: int
     silent_ms: int | None = None
+    host: str = ""
 
 
 def look(folder: FleetFolder, agent: AgentStatus) -> Evidence | None:

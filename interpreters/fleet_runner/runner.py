@@ -7,6 +7,7 @@ the sessions and leaves.
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,6 @@ from anyio import to_thread
 from msgspec.structs import replace
 
 from lifefold.core.fleet import opening, service, system
-from lifefold.core.fleet.board import intake
 from lifefold.core.fleet.system import board, plan_change, plan_enforcement, worker
 from lifefold.core.fleet.system.completion import waits_for_operators
 from lifefold.core.fleet.system.rerun import is_over, remainder
@@ -30,7 +30,7 @@ from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.custom import RunContext, composed, found
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers
-from lifefold.interpreters.fleet_runner.last_deliveries import LastDeliveries
+from lifefold.interpreters.fleet_runner.last_deliveries import LastDeliveries, tell_notifiers
 from lifefold.interpreters.fleet_runner.log_owner import (
     CLAIM_KEY,
     NONE_BEFORE,
@@ -39,6 +39,7 @@ from lifefold.interpreters.fleet_runner.log_owner import (
     before_of,
     must_belong,
     must_mean,
+    must_watch,
     onward,
     written_of,
 )
@@ -86,9 +87,9 @@ class Runner:
         self.folder: Final = handlers.folder
         self.handlers: Final = handlers
         self.engine: Final = Engine(rules, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
-        self._last_deliveries: Final = LastDeliveries(self.engine)
+        self._last_deliveries: Final = LastDeliveries(lambda: self.engine.aggregates, self.engine.clock.now_ms)
         handlers.when_put_off = self.engine.wake
-        handlers.when_blocked = self._last_deliveries.observe
+        handlers.when_blocked = partial(tell_notifiers, self.engine)
         handlers.sessions.when_unknown = self._stop_removed
         store.when_displaced = self._leave_a_displaced_log
 
@@ -155,7 +156,7 @@ class Runner:
         of = self.aggregates.get(board.NAME)
         must_mean(self.fleet, self._store, meaning if of is None else plan_change.meaning_of(of, meaning))
         if self.aggregates:
-            self._must_watch_if_it_is_to()
+            must_watch(self.fleet, self._store.path, of)
             try:
                 await self._workplace.go_on(run)
             except TakenOverError as error:
@@ -164,13 +165,6 @@ class Runner:
             await self._workplace.take_over(run, self._store.path)
             self.folder.make()
         self.handlers.operator.waits.begin()
-
-    def _must_watch_if_it_is_to(self) -> None:
-        """Raise ``OtherFleetError`` for ``--watch`` with a log that began without it."""
-        of = self.aggregates.get(board.NAME)
-        if self.fleet.watch and of is not None and intake.REF not in of.entities:
-            message = f"{self._store.path}: was begun without --watch, and ends with its tasks; use another --db"
-            raise OtherFleetError(message)
 
     def close(self) -> None:
         """Release the log and the repository."""
@@ -183,13 +177,10 @@ class Runner:
         return self.engine.aggregates
 
     def standing(self) -> list[Notice]:
-        """Return the notices that still hold."""
-        silent = {agent.name for agent in status.agents(self.aggregates) if agent.silent_since_ms}
+        """Return the notices that still hold; each screen takes silent sessions from the log."""
         operator = self.handlers.operator
-        for agent in {agent for agent, _ in operator.history} - silent:
-            operator.over(About.SILENCE, agent)
         is_over = board.NAME in self.aggregates and board.finished(self.aggregates[board.NAME])
-        return operator.standing(*([About.WAITING] if is_over else []))
+        return operator.standing(About.SILENCE, *([About.WAITING] if is_over else []))
 
     @property
     def log(self) -> Path:

@@ -49,7 +49,14 @@ from lifefold.interpreters.processes import (
 from lifefold.interpreters.processes.overdue import end_of
 from lifefold.interpreters.processes.private import write_whole
 from lifefold.interpreters.worktrees.aside import DISPLACED, is_displaced
+from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.worktrees.workplace import Workplace
+
+KEEP_S: Final = 60.0
+"""The longest time that the end of a session waits until other machines can go on with its work."""
+
+ENTER_S: Final = 600.0
+"""The longest wait of a session for what another machine has of its task."""
 
 UNCERTAIN: Final = (SurvivorsError, OSError)
 """Errors after which it is unknown whether the processes of a session are gone."""
@@ -162,7 +169,21 @@ class Sessions:
             return
         if ended is found and ended.outcome != "spawn-failed":
             await _say_that_it_runs(activity, context)
+        await self._keep_work(context.origin.within)
         await context.report(await self._exited(ended, activity, context.origin.within))
+
+    async def _keep_work(self, within: Aggregate) -> None:
+        """Keep what a session has left, so that another machine can verify it; the verification tries it again."""
+        if within.kind == service.KIND:
+            return
+        brief = within.record("assignment").brief
+        try:
+            with anyio.fail_after(KEEP_S):
+                await self._workplace.keep(within.key, brief.task, brief.epoch)
+                await self._workplace.keep_state(brief.task, brief.kept, self._folder.state(brief.task, brief.kept))
+        except (WorkplaceError, OSError, TimeoutError) as error:
+            why = str(error) or f"it was not pushed within {KEEP_S:.0f} s"
+            self._operator.tell(within.key, f"the work at {brief.task} is on this machine only: {why}")
 
     async def _exited(self, ended: SessionExit, activity: RunSession, within: Aggregate) -> session.SessionExited:
         """Return the end of a session, by the adapter with which it began."""
@@ -193,10 +214,26 @@ class Sessions:
         write_whole(self._folder.prompt(agent, activity.attempt), activity.prompt)
         folder = self._folder.next_start(agent, activity.attempt)
         spec = session_spec(self._present(), self._folder, self._workplace, activity, context.origin, self._run)
+        if context.origin.within.kind != service.KIND:
+            await self._enter(context.origin.within)
         if context.origin.within.kind != service.KIND and is_displaced(Path(spec.cwd)):
             raise NotADirectoryError(ENOTDIR, DISPLACED, spec.cwd)
         fence = self.fences.get(agent)
         return await launch(folder, spec, lease_ms=None if fence else self._fleet().lease_ms, fence=fence)
+
+    async def _enter(self, within: Aggregate) -> None:
+        """Let the worktree have the claim, also if it was checked out on another machine. Raises SessionError."""
+        agent, brief = within.key, within.record("assignment").brief
+        enter = partial(self._workplace.enter, agent, brief.task, brief.epoch)
+        state = self._folder.state(brief.task, brief.kept)
+        try:
+            with self._obstacles.waits(agent, f"begin with {brief.task}") as tell:
+                await patiently(enter, (InTheWayError,), tell, limit_s=ENTER_S)
+                if brief.kept != brief.epoch:  # an earlier claim may have kept it
+                    bring = partial(self._workplace.bring_state, brief.task, brief.kept, state)
+                    await patiently(bring, (InTheWayError,), tell, limit_s=ENTER_S)
+        except WorkplaceError as error:
+            raise SessionError(str(error)) from error
 
     async def _attend(self, process: SessionProcess, activity: RunSession, context: ActivityContext) -> SessionExit:
         """Wait for the end of the session; end it when the handler is cancelled with ``ending``."""

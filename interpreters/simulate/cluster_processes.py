@@ -27,6 +27,7 @@ TRAVEL_MS: Final = (1, 2_000)
 """The time of a message between a host and the server."""
 
 HOSTS: Final = 3
+"""The usual number of hosts."""
 
 
 class ClusterGuarantee(StrEnum):
@@ -57,6 +58,7 @@ class HostedProcesses(Activities, ABC):
     """The processes of a system, on hosts. The class after it, of activities, decides which host has which."""
 
     rule: Fencing = Fencing(DETECTION_MS)
+    host_count: int = HOSTS
 
     def __init__(self, runner: Recovering, system: System, agenda: Agenda, chance: Chance) -> None:
         """Take the brain, the system and the agenda."""
@@ -77,7 +79,7 @@ class HostedProcesses(Activities, ABC):
         self._told_all: Final[list[Part]] = []
         self._pending: Final[dict[str, deque[RequestedEffect]]] = {}
         self._numbers = 0
-        self.weather: Final = Weather(HOSTS, agenda, chance, self._interrupted, self._returned)
+        self.weather: Final = Weather(self.host_count, agenda, chance, self._interrupted, self._returned)
 
     def _fence_ms(self, sent_ms: int) -> int:
         """Return the fence after the acknowledgement, now, of a heartbeat that was sent then."""

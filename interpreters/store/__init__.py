@@ -11,6 +11,7 @@ from lifefold.interpreters.store.errors import (
     Unwritable,
 )
 from lifefold.interpreters.store.log_store import LogStore
+from lifefold.interpreters.store.members import Member, Members
 from lifefold.interpreters.store.memory import MemoryStore, Shelf
 from lifefold.interpreters.store.opening import create_log, open_log, peek_log
 from lifefold.interpreters.store.place import Displaced
@@ -41,6 +42,8 @@ __all__ = [
     "Full",
     "Locked",
     "LogStore",
+    "Member",
+    "Members",
     "MemoryStore",
     "NotAStore",
     "NotThere",

@@ -16,6 +16,7 @@ from lifefold.interpreters.store.chain import Anchor
 from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import damaged
 from lifefold.interpreters.store.keeping import drop, known_keys, resumed
+from lifefold.interpreters.store.members import Members, dismiss, members, say
 from lifefold.interpreters.store.meta import OF_THE_STORE, meta_of
 from lifefold.interpreters.store.pasts import mark_before
 from lifefold.interpreters.store.place import Displaced
@@ -202,6 +203,20 @@ class LogStore(ABC):
     async def performed(self) -> Mapping[str, int]:
         """Return the performed versions; see ``EventStore``."""
         return await self._in_turn(lambda: dict(self.database.execute("SELECT stream, version FROM performed")))
+
+    async def members(self) -> Members:
+        """Return what the processes of a cluster said last; the past has none."""
+        if self.past is not None:
+            return Members(self.past[1])
+        return await self._in_turn(lambda: members(self.database))
+
+    async def say(self, member: str, said: str) -> None:
+        """Replace what a process of a cluster said, under its name. Needs no epoch."""
+        await self._in_turn(lambda: say(self.database, member, said))
+
+    async def dismiss(self, member: str) -> None:
+        """Remove what a process of a cluster said: it has left."""
+        await self._in_turn(lambda: dismiss(self.database, member))
 
     async def submit(self, stream: str, envelope: bytes) -> int:
         """Store an operator command for the writer; see ``EventStore``."""

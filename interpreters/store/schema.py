@@ -8,6 +8,7 @@ from typing import Final
 
 from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION, WITHOUT_RULES
+from lifefold.interpreters.store.members import TABLE as MEMBERS
 from lifefold.interpreters.store.meta import digest_of_meta
 from lifefold.interpreters.store.permissions import make_private_file
 from lifefold.interpreters.store.place import flush_folder
@@ -66,7 +67,7 @@ def write_schema(path: Path, meta: Mapping[str, str]) -> None:
     make_private_file(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};")
-        connection.executescript(_SCHEMA + _SNAPSHOTS + _PASTS)
+        connection.executescript(f"{_SCHEMA}{_SNAPSHOTS}{_PASTS}{MEMBERS};")
         connection.executemany("INSERT INTO meta VALUES (?, ?)", {**meta, "digest": digest_of_meta(meta)}.items())
 
 
@@ -79,6 +80,7 @@ def migrate(connection: sqlite3.Connection) -> None:
             connection.execute(_SNAPSHOTS)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute(_PASTS)
+        connection.execute(MEMBERS)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

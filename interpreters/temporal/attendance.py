@@ -20,8 +20,19 @@ from lifefold.interpreters.temporal.connection import Cluster
 from lifefold.interpreters.temporal.performer import AGAIN_S, Performer
 from lifefold.interpreters.temporal.wire import Attend, child_id
 
+WAIT_S: Final = 1.0
+"""The pause before a host looks again whether work may begin."""
+
 Acknowledged = Callable[[Attend, int], Awaitable[None]]
 """Called with the work and the time until which its session may run, in milliseconds of the clock ``STEADY``."""
+
+MayBegin = Callable[[Attend], Awaitable[bool]]
+"""Tells whether work may begin here now. A host waits while it may not, and another host does not get the work."""
+
+
+async def always(_work: Attend) -> bool:
+    """Let any work begin."""
+    return True
 
 
 def key_of(work: Attend) -> Key:
@@ -32,11 +43,19 @@ def key_of(work: Attend) -> Key:
 class Attendance:
     """Attends to one activity until it is over here."""
 
-    def __init__(self, cluster: Cluster, performer: Performer, work: Attend, acknowledged: Acknowledged) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        performer: Performer,
+        work: Attend,
+        acknowledged: Acknowledged,
+        may_begin: MayBegin = always,
+    ) -> None:
         """Attend to the activity of ``work``. ``acknowledged`` is called after each acknowledged heartbeat."""
         self._performer: Final = performer
         self._work: Final = work
         self._acknowledged: Final = acknowledged
+        self._may_begin: Final = may_begin
         self._key: Final = key_of(work)
         self._child: Final = child_id(work.fleet, work.aggregate, work.of, work.at)
         self._beat_s: Final = work.times.beat_ms / 1_000
@@ -66,19 +85,24 @@ class Attendance:
         return self._has_ended
 
     async def _is_still_wanted(self) -> bool:
-        """Wait until the server has acknowledged a heartbeat: this host may have been frozen since its poll.
+        """Wait until the server has acknowledged a heartbeat, and the work may begin.
 
-        Return False if the end is wanted already. Raises ``ApplicationError`` if another host may have the activity.
+        This host may have been frozen since its poll. Return False if the end is wanted already. Raises
+        ``ApplicationError`` if another host may have the activity.
         """
-        while not self._is_acknowledged:
+        while True:
             await self._beat()
             if self._is_cancelled:
                 return False
             if self._is_left:
                 raise _left(f"{self._work.aggregate}: {self._work.of.slot} is at another host")
-            if not self._is_acknowledged:
-                await anyio.sleep(AGAIN_S)
-        return True
+            if self._is_acknowledged and await self._may_go_on():
+                return True
+            await anyio.sleep(min(self._beat_s, WAIT_S) if self._is_acknowledged else AGAIN_S)
+
+    async def _may_go_on(self) -> bool:
+        """Tell whether the work may begin here now; an end may."""
+        return await self._may_begin(self._work) or not await self._performer.is_to_begin(self._work)
 
     def _goes_on(self) -> bool:
         performer = self._performer

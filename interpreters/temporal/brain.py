@@ -18,6 +18,7 @@ from lifefold.interpreters.temporal.connection import Cluster
 from lifefold.interpreters.temporal.post import Post
 from lifefold.interpreters.temporal.session_workflow import SessionWorkflow
 from lifefold.interpreters.temporal.wire import brain_queue
+from lifefold.interpreters.temporal.workers import at_work
 
 POLL_MS: Final = 200
 """The pause between two queries for operator commands."""
@@ -52,7 +53,7 @@ class Brain:
             workflow_runner=RUNNER,
             sticky_queue_schedule_to_start_timeout=STICKY,
         )
-        async with worker:
+        async with at_work(worker):
             task_status.started()
             await self._watch_commands()
 

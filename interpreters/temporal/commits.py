@@ -7,7 +7,7 @@ after the one that the workflow knew. So a repeated try returns what the first o
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Final
 
 import anyio
@@ -29,13 +29,14 @@ from lifefold.core.kernel.world import delivery
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.engine import Observer
 from lifefold.interpreters.engine.clock import Clock, WallClock
+from lifefold.interpreters.engine.failures import Failures, OnError
 from lifefold.interpreters.engine.inputs import Input
-from lifefold.interpreters.engine.ledger import Decision, Ledger
+from lifefold.interpreters.engine.ledger import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.engine.log_writer import ACCEPTED, Accepted, LogWriter
 from lifefold.interpreters.engine.seam import Undone, must_suit
-from lifefold.interpreters.engine.snapshots import load
+from lifefold.interpreters.engine.snapshots import SnapshotTaker, load
 from lifefold.interpreters.rules import rules_version
-from lifefold.interpreters.store import EventStore
+from lifefold.interpreters.store import EventStore, Snapshot
 from lifefold.interpreters.temporal.wire import (
     Commit,
     Committed,
@@ -56,6 +57,14 @@ Pools = Callable[[str], str]
 """Returns the pool of an aggregate."""
 
 DEFAULT_POOL: Final = "default"
+
+
+Settle = Callable[[], Awaitable[None]]
+"""Called after inputs are durable, and before their commits are answered."""
+
+
+async def _settled() -> None:
+    """Do nothing."""
 
 
 class _Waiting(msgspec.Struct, eq=False):
@@ -80,10 +89,13 @@ class Commits:
         pools: Pools = lambda _aggregate: DEFAULT_POOL,
         accepted: Accepted = lambda _aggregates: ACCEPTED,
         observer: Observer = lambda _aggregate, _outcome: None,
+        settle: Settle = _settled,
+        snapshot_every: int | None = None,
     ) -> None:
         """Write to an open store. ``accepted`` makes the answer to an accepted operator command.
 
-        ``observer`` is called for each input once it is durable, or refused.
+        ``observer`` is called for each input once it is durable, or refused. ``settle`` is awaited then, before
+        anything that follows from the inputs leaves this process. A snapshot is taken after ``snapshot_every`` entries.
         """
         self.ledger: Final = Ledger(system)
         self.clock: Final = clock or WallClock()
@@ -97,6 +109,15 @@ class Commits:
         self._writer: Final = LogWriter(self.ledger, store, self.clock, accepted=accepted)
         self._lock: Final = anyio.Lock()
         self._waiting: list[_Waiting] = []
+        self.failures: Final = Failures(OnError())
+        self._snapshots: Final = SnapshotTaker(self.ledger, store, snapshot_every)
+        self._settle: Final = settle
+        self._performed: Final[dict[str, int]] = {}
+        self._requested: Final[dict[str, int]] = {}
+        """The newest version of each aggregate that requests an effect."""
+        self._older: Final[dict[str, int]] = {}
+        """The versions of the aggregates of the snapshot, while it is unknown whether their workflows know them."""
+        self._has_heard = False
         self._recent: Final[dict[str, deque[Decision]]] = {}
         self._owed: Final[dict[str, list[Wanted]]] = {}
         self._commands: Final[dict[str, list[Input]]] = {}
@@ -106,17 +127,35 @@ class Commits:
         """The present state of every aggregate."""
         return self.ledger.aggregates
 
+    @property
+    def has_heard(self) -> bool:
+        """Whether all operator commands that were in the store at the beginning are decided on."""
+        return self._has_heard and not self._commands
+
+    def keep_notes(self, notes: Callable[[Aggregate], bytes]) -> None:
+        """Keep with each snapshot of an aggregate what ``notes`` returns for it, as an engine does."""
+        self._snapshots.notes = notes
+
     async def load(self) -> None:
-        """Fold the log. Raises ``LogMismatchError`` if these rules cannot go on with it."""
+        """Read the newest snapshot, and fold the entries after it.
+
+        Raises ``LogMismatchError`` if these rules cannot go on with the log.
+        """
         self.ledger.rules = rules_version(self.ledger.system)
-        performed = await self._store.performed()
+        performed = self._performed
+        performed.update(await self._store.performed())
         loaded = await load(self.ledger, self._store, sampled=True)
+        self._snapshots.begin(loaded)
+        self._older.update(loaded.versions)
+        for stream, envelope in loaded.failures:
+            self.failures.note(stream, envelope)
         undone = Undone(performed)
-        undone.untold.update(((sender, tell.aggregate, tell.ordinal), tell) for sender, tell in loaded.untold)
         for decision in self.ledger.fold(loaded.entries):
             undone.observe(decision)
-            if decision.entry.version > performed.get(decision.entry.stream, 0):
-                self._note(decision)
+            self._note(decision, is_known=decision.entry.version <= performed.get(decision.entry.stream, 0))
+        # The snapshot has older messages, and knows which of them are accepted.
+        undone.untold.clear()
+        undone.untold.update(self._snapshots.untold)
         must_suit(self.ledger, undone)
         for (sender, _, _), tell in undone.untold.items():
             self._owed.setdefault(sender, []).append(_told(sender, tell, self.clock.now_ms()))
@@ -142,8 +181,10 @@ class Commits:
     async def commit(self, request: Commit) -> Committed:
         """Decide on inputs, and on the operator commands of the aggregate; return once all entries are durable.
 
-        Commits that wait at the same time are written in one transaction.
+        Commits that wait at the same time are written in one transaction. A workflow that knows more entries than the
+        log has is of another log: this process decides nothing more then.
         """
+        await self._remember(request)
         waiting = self._read(request)
         self._waiting.append(waiting)
         with anyio.CancelScope(shield=True):  # a ledger ahead of its log must be discarded
@@ -152,6 +193,36 @@ class Commits:
                     await self._write()
         return self._committed(waiting)
 
+    async def finish(self) -> None:
+        """Take a snapshot if one is due at the end of this process."""
+        async with self._lock:
+            if self.broken is None and self._snapshots.is_due_at_end:
+                await self._writer.commit((), {}, self._snapshot())
+
+    async def _remember(self, request: Commit) -> None:
+        """Read the entries that the snapshot has and the workflow does not know: their answer may be lost."""
+        name, version = request.aggregate, self._older.get(request.aggregate, 0)
+        within = self.aggregates.get(name)
+        if request.after > (0 if within is None else within.version):
+            self.broken = LogMismatchError(
+                f"{name}: its workflow on the server knows {request.after} entries, and the log has fewer: the workflow"
+                " is of another log of this fleet; end that fleet with its own log first"
+            )
+            raise self.broken
+        if request.after < version:
+            older = [each for each in await self._store.read(name, request.after) if each.version <= version]
+            if name in self._older:  # a repeated commit may have read them meanwhile
+                effects = (self.ledger.effects_of(each) for each in reversed(older))
+                self._recent.setdefault(name, deque()).extendleft(effects)
+        self._older.pop(name, None)
+
+    def _snapshot(self) -> Snapshot | None:
+        return self._snapshots.taken(self._is_quiet, self.failures.of_running)
+
+    def _is_quiet(self, aggregate: str) -> bool:
+        """Tell whether all effects of an aggregate are performed, as far as its workflow has said."""
+        return self._requested.get(aggregate, 0) <= self._performed.get(aggregate, 0)
+
     def tell_change(self) -> None:
         """Wake what waits for a change."""
         self.changed.set()
@@ -159,6 +230,7 @@ class Commits:
 
     def notice(self, commands: list[Input]) -> list[str]:
         """Keep operator commands for the next commits of their aggregates, and return these aggregates."""
+        self._has_heard = True
         for given in commands:
             self._commands.setdefault(given.aggregate, []).append(given)
         return sorted(self._commands)
@@ -205,12 +277,15 @@ class Commits:
                 inputs += [each for each in waiting.inputs if not self._is_taken(each)]
                 inputs += self._commands.pop(name, [])
             news = {name: version for name, version in performed.items() if version}
-            for given, decision in await self._writer.commit(inputs, news):
+            self._performed.update(news)
+            snapshot = self._snapshot() if self._snapshots.is_due else None
+            for given, decision in await self._writer.commit(inputs, news, snapshot):
                 self._observer(given.aggregate, decision.reaction if isinstance(decision, Decision) else decision)
                 if isinstance(decision, Decision):
                     self._note(decision)
                 elif isinstance(given, _Offered):
                     given.reason = "" if self._is_taken(given) else decision.reason or decision.kind
+            await self._settle()
         except Exception as error:
             self.broken = error
             raise
@@ -224,8 +299,15 @@ class Commits:
     def _is_taken(self, given: Input) -> bool:
         return bool(given.envelope.key) and self.ledger.has_taken(given.aggregate, given.envelope.key)
 
-    def _note(self, decision: Decision) -> None:
-        self._recent.setdefault(decision.entry.stream, deque()).append(decision)
+    def _note(self, decision: Decision, *, is_known: bool = False) -> None:
+        """Take a decision into account that is in the log; ``is_known``: its workflow knows it."""
+        name = decision.entry.stream
+        self.failures.note(name, decision.envelope)
+        self._snapshots.note(decision)
+        if any(not isinstance(each.effect, _ARRANGED) for each in decision.reaction.effects):
+            self._requested[name] = decision.entry.version
+        if not is_known:
+            self._recent.setdefault(name, deque()).append(decision)
 
     def _committed(self, waiting: _Waiting) -> Committed:
         request = waiting.request
@@ -243,6 +325,10 @@ class _Offered(Input, eq=False):
 
     index: int = 0
     reason: str = ""
+
+
+_ARRANGED: Final = (Tell, StartTimer, CancelTimer, Begin, End)
+"""The effects that a workflow arranges; a host performs all others."""
 
 
 def _wanted(decision: Decision, now_ms: int) -> Iterator[Wanted]:

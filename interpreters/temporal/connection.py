@@ -1,9 +1,12 @@
 """A connection to a Temporal server, and the way of an input to its aggregate."""
 
+from datetime import timedelta
+from functools import cache
 from typing import Final
 
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateStage
 from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError, TLSConfig
 
 from lifefold.core.kernel import Envelope, encode
@@ -22,7 +25,16 @@ async def connect(
     address: str, namespace: str = "default", *, tls: TLSConfig | bool = False, api_key: str | None = None
 ) -> Client:
     """Connect to a server at ``HOST:PORT``. Raises ``RuntimeError`` if it cannot be reached."""
-    return await Client.connect(address, namespace=namespace, tls=tls, api_key=api_key, data_converter=CONVERTER)
+    return await Client.connect(
+        address, namespace=namespace, tls=tls, api_key=api_key, data_converter=CONVERTER, runtime=_runtime()
+    )
+
+
+@cache
+def _runtime() -> Runtime:
+    """Return the runtime of this process. Its warnings would be printed among the lines of a display."""
+    quiet = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+    return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=quiet)))
 
 
 class Cluster:
@@ -33,6 +45,20 @@ class Cluster:
         self.client: Final = client
         self.fleet: Final = fleet
         self.times: Final = times or Times()
+
+    def of_log(self, run: str) -> "Cluster":
+        """Return the same fleet with one of its logs, which has this identity.
+
+        Each log has workflows of its own. The server refuses to start a workflow again that it has had already.
+        """
+        return Cluster(self.client, f"{self.fleet}.{run}" if run else self.fleet, self.times)
+
+    async def is_reached(self, within_ms: int) -> bool:
+        """Tell whether the server answers within some milliseconds."""
+        try:
+            return await self.client.service_client.check_health(timeout=timedelta(milliseconds=within_ms))
+        except RPCError:
+            return False
 
     async def offer(self, aggregate: str, *envelopes: Envelope) -> None:
         """Give inputs to an aggregate, in order. Its workflow is started if there is none.

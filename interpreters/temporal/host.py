@@ -8,7 +8,7 @@ another host may have the session. The handler is then cancelled without an end,
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -19,11 +19,12 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import Worker
 
 from lifefold.interpreters.engine.activities import Key
-from lifefold.interpreters.temporal.attendance import Acknowledged, Attendance, key_of
+from lifefold.interpreters.temporal.attendance import Acknowledged, Attendance, MayBegin, always, key_of
 from lifefold.interpreters.temporal.commits import DEFAULT_POOL
 from lifefold.interpreters.temporal.connection import Cluster
 from lifefold.interpreters.temporal.performer import Performer
 from lifefold.interpreters.temporal.wire import Attend, Perform, host_queue, pool_queue
+from lifefold.interpreters.temporal.workers import at_work
 
 DEFAULT_POOLS: Final[Mapping[str, int]] = {DEFAULT_POOL: 100}
 
@@ -51,20 +52,32 @@ class Host:
         pools: Mapping[str, int] = DEFAULT_POOLS,
         capacity: int | None = None,
         acknowledged: Acknowledged = _ignore,
+        may_begin: MayBegin = always,
+        refuses: Callable[[], str] = lambda: "",
         drain_s: float = 0.0,
     ) -> None:
-        """Prepare a host. After ``run`` is asked to drain, it waits ``drain_s`` for its activities."""
+        """Prepare a host. After ``run`` is asked to drain, it waits ``drain_s`` for its activities.
+
+        ``refuses`` returns why the host takes no further aggregates; empty if it does.
+        """
         self.name: Final = name
         self._cluster: Final = cluster
         self._performer: Final = performer
         self._pools: Final = dict(pools)
-        self._capacity: Final = sum(pools.values()) if capacity is None else capacity
+        self.capacity: Final = sum(pools.values()) if capacity is None else capacity
         self._pool_of: Final[dict[str, str]] = {}
         self._awaited: Final[dict[str, float]] = {}
         self._acknowledged: Final = acknowledged
+        self._may_begin: Final = may_begin
+        self._refuses: Final = refuses
         self._drain_s: Final = drain_s
         self._attended: Final[dict[Key, None]] = {}
         self._draining = anyio.Event()
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the host takes no further work and leaves once its present work is over."""
+        return self._draining.is_set()
 
     def drain(self) -> None:
         """Take no further work, and let ``run`` return once the present work is over."""
@@ -76,10 +89,10 @@ class Host:
             await tasks.start(self._performer.run)
             async with contextlib.AsyncExitStack() as workers:
                 own = self._worker(host_queue(self._cluster.fleet, self.name), [self.attend, self.perform])
-                await workers.enter_async_context(own)
+                await workers.enter_async_context(at_work(own))
                 for pool in self._pools:
                     shared = self._worker(pool_queue(self._cluster.fleet, pool), [self.place])
-                    await workers.enter_async_context(shared)
+                    await workers.enter_async_context(at_work(shared))
                 task_status.started()
                 await self._draining.wait()
             tasks.cancel_scope.cancel()
@@ -92,24 +105,32 @@ class Host:
             activities=activities,
             max_concurrent_activity_task_polls=1,
             # What waits for room here for the detection time would count as lost.
-            max_concurrent_activities=ACTIVITIES_OF_AN_AGGREGATE * (self._capacity + 1),
+            max_concurrent_activities=ACTIVITIES_OF_AN_AGGREGATE * (self.capacity + 1),
             graceful_shutdown_timeout=timedelta(seconds=self._drain_s),
             identity=self.name,
         )
 
     @activity.defn(name="lifefold-place")
     async def place(self, aggregate: str) -> str:
-        """Take an aggregate, and return the name of this host. Fails if the host is full."""
+        """Take an aggregate, and return the name of this host. Fails if the host is full, or takes none now."""
         queue = activity.info().task_queue
         pool = next(each for each in self._pools if pool_queue(self._cluster.fleet, each) == queue)
-        working = self._working() - {aggregate}
+        working = self.working() - {aggregate}
         in_pool = sum(1 for each in working if self._pool_of.get(each) == pool)
-        if len(working) >= self._capacity or in_pool >= self._pools[pool]:
-            raise ApplicationError(f"{self.name} is full", category=ApplicationErrorCategory.BENIGN)
+        is_full = len(working) >= self.capacity or in_pool >= self._pools[pool]
+        why_not = self._refuses() or ("it is full" if is_full else "")
+        if why_not:
+            raise ApplicationError(f"{self.name}: {why_not}", category=ApplicationErrorCategory.BENIGN)
         self._pool_of[aggregate], self._awaited[aggregate] = pool, time.monotonic()
         return self.name
 
-    def _working(self) -> set[str]:
+    def pools(self) -> Iterator[tuple[str, int, int]]:
+        """Yield each pool: its name, how many of its aggregates may work here at a time, and how many do."""
+        working = self.working()
+        for pool, room in self._pools.items():
+            yield pool, room, sum(1 for each in working if self._pool_of.get(each) == pool)
+
+    def working(self) -> set[str]:
         """Return the aggregates that work here, and those that were placed here and whose work is on its way."""
         since_s = time.monotonic() - self._cluster.times.detection_ms / 1_000
         for name in [each for each, at_s in self._awaited.items() if at_s < since_s]:
@@ -129,10 +150,13 @@ class Host:
             activity.heartbeat()
             await anyio.sleep(self._cluster.times.beat_ms / 1_000)
 
+    def _attendance(self, work: Attend) -> Attendance:
+        return Attendance(self._cluster, self._performer, work, self._acknowledged, self._may_begin)
+
     @activity.defn(name="lifefold-attend")
     async def attend(self, work: Attend) -> bool:
         """Attend to an activity until it is over. Return whether it was ended because that was wanted."""
-        attendance, key = Attendance(self._cluster, self._performer, work, self._acknowledged), key_of(work)
+        attendance, key = self._attendance(work), key_of(work)
         self._attended[key] = None
         self._awaited.pop(work.aggregate, None)
         attending = asyncio.create_task(attendance.run())

@@ -87,6 +87,11 @@ class Performer:
             finally:
                 self.has_ended = True
 
+    async def is_to_begin(self, work: Attend) -> bool:
+        """Tell whether the entry of an activity wants it to begin, and not to end."""
+        _, effect = await self._requested(work.aggregate, work.at)
+        return isinstance(effect, Begin)
+
     async def begin(self, work: Attend) -> bool:
         """Begin or end an activity, as its entry wants. Return whether its end is wanted."""
         context, effect = await self._requested(work.aggregate, work.at)

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from lifefold.core.lifecycles.task import State
-from lifefold.interpreters.cli import attention, awaited
+from lifefold.interpreters.cli import attention, awaited, host_lines
 from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.explain.accounts import balances
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.fleet_runner import quarantines
-from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
+from lifefold.interpreters.fleet_runner.hosts import waits_of
 from lifefold.interpreters.web import plan_changes
 from lifefold.interpreters.web.journal import Choice, Told
 from lifefold.interpreters.web.moments import View, cost
@@ -65,6 +65,7 @@ def fleet_page(view: View) -> FleetPage:
         balances(view.there),
         cost(view.moment.account.spending.total),
         _story(view),
+        tuple(each.status for each in view.hosts),
     )
 
 
@@ -82,7 +83,8 @@ def _troubles(view: View) -> Iterator[str]:
     if view.runs:
         yield from awaited.stuck(status.agents(view.there), view.now_ms)
     if awaited.goes_on(view.there):
-        yield from awaited.in_the_way(read_waits(view.folder.waits), view.now_ms)
+        yield from awaited.in_the_way(waits_of(view.folder, view.hosts), view.now_ms)
+    yield from host_lines.refusals(each.status for each in view.hosts)
     yield from awaited.fallen(view.moment.account.stopped_by)
 
 

@@ -25,6 +25,7 @@ from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.desk.history import Claims, Sessions
 from lifefold.interpreters.engine import Ledger, LogMismatchError
 from lifefold.interpreters.engine.snapshots import form_of, load
+from lifefold.interpreters.fleet_runner.hosts import Host, hosts_of
 from lifefold.interpreters.store import Entry, StoreError, peek_log
 from lifefold.interpreters.web.journal import Journal
 from lifefold.interpreters.web.telling import Moment, Telling, folded
@@ -74,6 +75,8 @@ class FollowedLog:
         """Whether a runner was at work when that was last observed."""
         self.trouble = ""
         """Why the log cannot be read on; empty while it can."""
+        self.hosts: tuple[Host, ...] = ()
+        """The hosts of a fleet on several machines, as each has said it last."""
         self._shown = Telling()
         """What pages show: the whole log, or its newest entries while the history is folded."""
         self._has_tail = False
@@ -116,6 +119,7 @@ class FollowedLog:
             self._must_be_there()
             self._read()
             self.runs = self.store.is_written()
+            self.hosts = anyio.run(hosts_of, self.store)
             self.trouble = ""
         except (LogMismatchError, StoreError, OSError) as error:
             self.trouble = str(error)
@@ -130,7 +134,13 @@ class FollowedLog:
 
     def _known(self) -> tuple[object, ...]:
         """Return what is known of the log, to notice changes."""
-        return self.now.seq, self.runs, self.trouble, self.is_read, self.is_told, self.told_from
+        return self.now.seq, self.runs, self.trouble, self.is_read, self.is_told, self.told_from, self.of_hosts
+
+    @property
+    def of_hosts(self) -> tuple[tuple[object, ...], ...]:
+        """What browsers are told of the hosts at once: their states and their agents, without ages."""
+        every = (each.status for each in self.hosts)
+        return tuple((each.name, each.state, each.since_ms, each.used, each.agents, each.refuses) for each in every)
 
     @property
     def journal(self) -> Journal:

@@ -23,7 +23,8 @@ from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.words import of_agent
 from lifefold.interpreters.fleet_runner.agent_looks import looks
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
+from lifefold.interpreters.fleet_runner.hosts import Host, evidence_of
+from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 from lifefold.interpreters.fleet_runner.redaction import Secrets
 from lifefold.interpreters.web.followed_log import FollowedLog
 from lifefold.interpreters.web.structs import Action, Agent, At, Cost, Task, Wait
@@ -60,6 +61,11 @@ class View:
     def secrets(self) -> Secrets:
         """The values that no page shows, as no command does."""
         return secrets_of_log(self.log.store)
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        """The hosts of a fleet on several machines, as each has said it last; none in the past."""
+        return self.log.hosts if self.moment.is_now else ()
 
     @property
     def has_board(self) -> bool:
@@ -112,7 +118,7 @@ class View:
 
     def agent(self, of: AgentStatus) -> Agent:
         """Return an agent with its evidence, which the past does not have."""
-        evidence = look(self.folder, of) if self.moment.is_now else None
+        evidence = evidence_of(self.folder, of, self.hosts) if self.moment.is_now else None
         gone = self.moment.is_now and is_missing(of, evidence, runs=self.runs)
         account = self.moment.account
         after = next_of(of, self.now_ms, is_gone=gone)
@@ -151,7 +157,8 @@ def _evident(of: AgentStatus, evidence: Evidence | None) -> str:
     if not evidence.alive:
         return f"process {evidence.pid} is gone"
     silent = "" if evidence.silent_ms is None else f", last sign of life {age(evidence.silent_ms)} ago"
-    return f"process {evidence.pid} is alive{silent}"
+    where = f" on {evidence.host}" if evidence.host else ""
+    return f"process {evidence.pid} is alive{where}{silent}"
 
 
 def cost(usage: Usage) -> Cost:

@@ -31,7 +31,7 @@ class Entries(msgspec.Struct, frozen=True):
 class RunnerSeen(msgspec.Struct, frozen=True):
     """The event ``runner``: whether a runner is at work, and why the log cannot be read on, if so.
 
-    It also comes when more of the past of a log is known.
+    It also comes when more of the past of a log is known, and when a host changes.
     """
 
     fleet: str
@@ -100,7 +100,7 @@ async def events(
 
     A log that comes later begins with its newest entry, and with the event of its runner.
     """
-    seen: dict[str, tuple[bool, str, int]] = {}
+    seen: dict[str, tuple[object, ...]] = {}
     while not pulse.is_over:
         is_behind, beat = False, pulse.next()
         try:
@@ -109,8 +109,9 @@ async def events(
             return
         for log in shown:
             positions.setdefault(log.key, log.now.seq)
-            if seen.get(log.key) != (log.runs, log.trouble, log.told_from):
-                seen[log.key] = (log.runs, log.trouble, log.told_from)
+            known = (log.runs, log.trouble, log.told_from, log.of_hosts)
+            if seen.get(log.key) != known:
+                seen[log.key] = known
                 yield _event("runner", RunnerSeen(log.key, log.runs, log.trouble), written(positions, is_one=is_one))
             after = positions[log.key]
             newest = log.now.seq if after >= log.told_from else after  # the journal has no lines of those entries yet

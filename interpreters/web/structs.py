@@ -15,6 +15,7 @@ from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.explain.why import Explanation
 from lifefold.interpreters.fleet_runner.agent_looks import Looks
+from lifefold.interpreters.fleet_runner.hosts import HostStatus
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 from lifefold.interpreters.web.journal import Line, Told
 
@@ -126,7 +127,7 @@ class FleetPage(msgspec.Struct, frozen=True):
     """A fleet: what waits first, what is in the way, failed tasks, counts by state, agents, costs, budgets.
 
     ``words`` are the counts of the tasks that are not closed, as ``lifefold status`` has them. ``releases`` end the
-    quarantines that the ``troubles`` name.
+    quarantines that the ``troubles`` name. ``hosts`` are empty for a fleet on one machine.
     """
 
     at: At
@@ -144,6 +145,7 @@ class FleetPage(msgspec.Struct, frozen=True):
     balances: tuple[Balance, ...]
     cost: Cost
     story: tuple[Told, ...]
+    hosts: tuple[HostStatus, ...] = ()
 
 
 class Overview(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from lifefold.interpreters.desk.history import attempt_of, claims_of_attempt, op
 from lifefold.interpreters.desk.verifications import Verification, begun_by, verifications
 from lifefold.interpreters.explain import why
 from lifefold.interpreters.explain.pending import Awaited
+from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.web.agent_page import MOST_LINES, PICTURES, UnknownName, marks
 from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.moments import View, of_words
@@ -162,5 +163,5 @@ def _claims(view: View, name: str) -> Iterator[Claim]:
     """Yield the claims of a task; a handover of done work is one, too."""
     every = view.log.claims.of(name, view.moment.seq)
     for each in every:
-        ended = ": ".join(filter(None, (each.outcome, each.reason)))
+        ended = ": ".join(filter(None, (OF_TASKS.get(each.outcome, each.outcome), each.reason)))
         yield Claim(each.number, each.agent, each.began_ms, each.ended_ms, ended, attempt_of(every, each.number))

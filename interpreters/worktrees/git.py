@@ -69,7 +69,10 @@ _VARIABLES = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "GIT
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": _NOWHERE,
 }
-_KEPT_VARIABLES = ("GIT_CONFIG_", "GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_EXEC_PATH")
+_KEPT_VARIABLES = (
+    *("GIT_CONFIG_", "GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_EXEC_PATH"),
+    *("GIT_ASKPASS", "GIT_HTTP_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_"),  # how a remote is reached
+)
 _LOCKED = re.compile(r"Unable to create '.*\.lock': File exists")
 _LEFT_LOCK = re.compile(r"Unable to create '(.*/refs/(?:heads/)?lifefold/.*\.lock)': File exists")
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]|(?<![A-Za-z0-9])\.|\.(?![A-Za-z0-9])|\.(?=lock$)")
@@ -206,21 +209,25 @@ class Git:
 
     async def commit_all(self, message: str) -> None:
         """Commit all changes since the last commit, with untracked files, but without ignored ones."""
-        await self.run("add", "--all", "--sparse")  # also files outside a sparse checkout
-        for names in portions(await self._hidden()):
-            await self.run("update-index", "--add", "--", *names)
+        await self.stage_all()
         if await self.agrees("diff", "--cached", "--quiet", "--no-ext-diff"):
             return
         arguments = ("commit", "--quiet", "--no-verify", "--cleanup=whitespace", f"--message={message}")
         await self.run(*await self._identity(), *arguments)
 
-    async def _hidden(self, *options: str) -> tuple[str, ...]:
+    async def stage_all(self, way: Way = PLAIN) -> None:
+        """Put all changes into the index, with untracked files, but without ignored ones."""
+        await self.run("add", "--all", "--sparse", way=way)  # also files outside a sparse checkout
+        for names in portions(await self._hidden(way=way)):
+            await self.run("update-index", "--add", "--", *names, way=way)
+
+    async def _hidden(self, *options: str, way: Way = PLAIN) -> tuple[str, ...]:
         """Return the untracked files that only rules from after the run's start ignore (see ``excludes``)."""
         rules = None if self.pins is None else self.pins.excludes
         if rules is None:
             return ()
         query = ("ls-files", "--others", "-z", "--exclude-per-directory=.gitignore", f"--exclude-from={rules}")
-        return tuple(name.removesuffix("/") for name in (await self.run(*query, *options)).names)
+        return tuple(name.removesuffix("/") for name in (await self.run(*query, *options, way=way)).names)
 
     async def heed_all(self, way: Way = PLAIN) -> None:
         """Clear the flags of the index that hide changes of tracked files.

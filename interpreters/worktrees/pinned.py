@@ -25,13 +25,14 @@ class Pins:
     """A working tree, its own git directory, and the one that the worktrees of the repository share.
 
     ``excludes`` is a file with the rules for ignored files, beside those in ``.gitignore``. None stands for the present
-    rules of the repository.
+    rules of the repository. ``objects`` is the folder of objects if it is another one than that of the repository.
     """
 
     folder: Path
     directory: Path
     common: Path
     excludes: Path | None = None
+    objects: Path | None = None
 
     def by(self, rules: Path) -> "Pins":
         """Return these pins with the rules of a file, if it exists."""
@@ -40,7 +41,8 @@ class Pins:
     def environment(self) -> dict[str, str]:
         """Return the variables that make git use these folders, and look for no others."""
         where = {"GIT_WORK_TREE": self.folder, "GIT_DIR": self.directory, "GIT_COMMON_DIR": self.common}
-        return {name: str(path) for name, path in where.items()}
+        objects = {} if self.objects is None else {"GIT_OBJECT_DIRECTORY": self.objects}
+        return {name: str(path) for name, path in (where | objects).items()}
 
 
 def repository_at(folder: Path) -> Pins | None:

@@ -6,13 +6,65 @@ of an interrupted try, so a repetition makes no second one.
 """
 
 from itertools import count
-from typing import Final
+from typing import Final, Protocol
 
 from lifefold.interpreters.worktrees.claim_commit import Claim
 from lifefold.interpreters.worktrees.errors import GitError, InTheWayError
 from lifefold.interpreters.worktrees.git import Git, path_name
+from lifefold.interpreters.worktrees.remote import Change, Remote
 
 _ALL: Final = "refs/heads/lifefold-ready"
+
+
+class Branches(Protocol):
+    """The branches of a repository, by their full names."""
+
+    async def at(self, name: str) -> str:
+        """Return the commit of a branch; empty without one."""
+        ...
+
+    async def make(self, name: str, commit: str) -> None:
+        """Make a branch, unless its name is taken, also by a folder of branches."""
+        ...
+
+
+class LocalBranches:
+    """The branches of the repository ``home``."""
+
+    def __init__(self, home: Git) -> None:
+        self._home: Final = home
+
+    async def at(self, name: str) -> str:
+        """Return the commit of a branch; empty without one."""
+        return await self._home.commit_at(name)
+
+    async def make(self, name: str, commit: str) -> None:
+        """Make a branch, unless its name is taken."""
+        if not await self._is_taken(name):
+            try:
+                await self._home.set_ref(name, commit, expected="")
+            except GitError:
+                if not await self._is_taken(name):
+                    raise
+
+    async def _is_taken(self, name: str) -> bool:
+        return bool(await self._home.references(name, f"{name}/"))
+
+
+class RemoteBranches:
+    """The branches of a remote."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote: Final = remote
+
+    async def at(self, name: str) -> str:
+        """Return the commit of a branch; empty without one."""
+        return (await self._remote.values(name)).get(name, "")
+
+    async def make(self, name: str, commit: str) -> None:
+        """Make a branch, unless its name is taken."""
+        if not await self._remote.values(name, f"{name}/*"):
+            await self._remote.push(Change(name, commit, ""))
 
 
 def ready_branches_of(fleet: str) -> str:
@@ -20,7 +72,7 @@ def ready_branches_of(fleet: str) -> str:
     return f"{_ALL}/{path_name(fleet)}/"
 
 
-async def make_ready(home: Git, claim: Claim, result: str) -> str:
+async def make_ready(home: Git, branches: Branches, claim: Claim, result: str) -> str:
     """Return the short name of the branch at ``result``, made if there is none; empty if the work changes nothing.
 
     Raises InTheWayError while a branch has the name of a folder of these branches.
@@ -29,22 +81,12 @@ async def make_ready(home: Git, claim: Claim, result: str) -> str:
         return ""
     folder = ready_branches_of(claim.fleet)
     for name in (_ALL, folder.removesuffix("/")):
-        if await home.commit_at(name):
+        if await branches.at(name):
             what = f"A branch has the name that ready branches begin with, {name}"
             raise InTheWayError(what, home.folder, "Rename it; then it is done again.")
     for number in count(1):
         name = f"{folder}{path_name(claim.task)}{f'-{number}' if number > 1 else ''}"
-        if await _is_at(home, name, result):
+        await branches.make(name, result)
+        if await branches.at(name) == result:
             return name.removeprefix("refs/heads/")
     raise AssertionError
-
-
-async def _is_at(home: Git, name: str, result: str) -> bool:
-    """Make the branch unless its name is taken; tell whether it is at the commit."""
-    if not await home.references(name, f"{name}/"):
-        try:
-            await home.set_ref(name, result, expected="")
-        except GitError:
-            if not await home.references(name, f"{name}/"):
-                raise
-    return await home.commit_at(name) == result

@@ -2,10 +2,12 @@
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from lifefold.interpreters.worktrees.errors import WorkplaceError
 from lifefold.interpreters.worktrees.git import Git
 from lifefold.interpreters.worktrees.pinned import repository_at
+from lifefold.interpreters.worktrees.remote import Remote, RemoteAwayError
 
 OLDEST_GIT = (2, 38)
 """The first version with a merge that needs no working tree (``git merge-tree --write-tree``)."""
@@ -48,6 +50,28 @@ async def survey(repository: Path) -> tuple[Path, str]:
     if not branch:
         raise WorkplaceError("No branch is checked out", top, "Check out the branch into which work is merged.")
     return top, branch.removeprefix("refs/heads/")
+
+
+async def survey_remote(url: str, branch: str, source: Path) -> tuple[str, str]:
+    """Return the address of a remote for a message, and the short name of its target branch.
+
+    Without a ``branch`` it is the one that the remote's HEAD names. Raises WorkplaceError, with a remedy, if the remote
+    does not answer or has no such branch; ``source`` is the file that names the remote.
+    """
+    await _see_that_git_is_new_enough(source.parent)
+    with TemporaryDirectory(prefix="lifefold-remote-") as folder:
+        remote = Remote(url, Path(folder), Path(folder) / "objects")
+        await remote.begin()
+        try:
+            wanted = branch or (await remote.head()).removeprefix("refs/heads/")
+            is_there = bool(wanted) and bool(await remote.values(f"refs/heads/{wanted}"))
+        except RemoteAwayError as error:
+            remedy = f"Correct its address, or this user's access: git ls-remote {remote.shown}"
+            raise WorkplaceError(error.what, source, remedy) from error
+    if not is_there:
+        what = f"The remote {remote.shown} has {f'no branch {wanted}' if wanted else 'no branch at its HEAD'}"
+        raise WorkplaceError(what, source, "Push one there, or name another one: branch in [cluster].")
+    return remote.shown, wanted
 
 
 async def contradiction(repository: Path) -> WorkplaceError | None:

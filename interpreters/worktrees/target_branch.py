@@ -2,50 +2,70 @@
 
 ``git merge-tree`` computes the merge commit. Then the branch is moved to it, if the branch has not moved meanwhile;
 otherwise the merge is repeated from its new tip. A crash before the move leaves an unreachable commit. A crash after it
-leaves a merge commit whose second parent is the claim's result, and the next try finds it. Nothing is merged into a
-branch that an agent has moved (see ``branch_guard``).
+leaves a merge commit whose second parent is the claim's result, and the next try finds it.
+
+The branch is in the user's repository (see ``local_branch``), or at a remote (see ``remote_branch``).
 """
 
-import re
-from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
-import anyio
-
-from lifefold.interpreters.worktrees.branch_guard import BranchGuard, MovedError
+from lifefold.interpreters.worktrees.branch_guard import MovedError
 from lifefold.interpreters.worktrees.claim_commit import Claim
-from lifefold.interpreters.worktrees.errors import InTheWayError, MergeConflict, WorkplaceError
-from lifefold.interpreters.worktrees.fast_forward import Forward
+from lifefold.interpreters.worktrees.errors import InTheWayError, MergeConflict
 from lifefold.interpreters.worktrees.git import Git, shown
-from lifefold.interpreters.worktrees.index_lock import whose
 
 MERGE_ROUNDS = 20
 """The number of tries of a merge while the branch keeps moving."""
 
-_LOCK = re.compile(r"'([^']*\.lock)'")
 
+class BranchPlace(Protocol):
+    """The place of a branch: a repository with a user and agents, or a remote."""
 
-class TargetBranch:
-    """The target branch of a fleet in the repository ``home``; ``name`` is its short name."""
+    @property
+    def name(self) -> str:
+        """The short name of the branch."""
+        ...
 
-    def __init__(self, home: Git, name: str, forward: Forward, guard: BranchGuard) -> None:
-        self.name: Final = name
-        self._home: Final = home
-        self._forward: Final = forward
-        self._guard: Final = guard
-        self._reference: Final = f"refs/heads/{name}"
+    async def recover(self) -> None:
+        """Repair an interrupted move of the branch. Raises InTheWayError if that must wait."""
+        ...
 
     async def tip(self) -> str:
         """Return the branch's commit. Raises WorkplaceError if the branch does not exist any more."""
-        tip = await self._home.commit_at(self._reference)
-        if not tip:
-            what = f"the fleet's branch {self.name} does not exist any more"
-            raise WorkplaceError(what, self._home.folder, "Make it again where it was, or start a new run.")
-        return tip
+        ...
+
+    async def sound(self, tip: str) -> str:
+        """Return the commit from which new work begins: ``tip``, or an earlier one if an agent has moved the branch."""
+        ...
+
+    async def check(self, tip: str, accepted: str = "") -> None:
+        """Raise MovedError if an agent has moved the branch to ``tip``, unless the operator has accepted ``tip``."""
+        ...
+
+    async def advance(self, tip: str, commit: str) -> str:
+        """Move the branch from its commit ``tip`` to a descendant.
+
+        Returns an empty text, or the hindrance if the caller may repeat the merge at once. Raises InTheWayError if the
+        merge must wait.
+        """
+        ...
+
+
+class TargetBranch:
+    """The target branch of a fleet at ``place``; ``home`` is the repository in which merges are computed."""
+
+    def __init__(self, home: Git, place: BranchPlace) -> None:
+        self.name: Final = place.name
+        self._home: Final = home
+        self._place: Final = place
+
+    async def tip(self) -> str:
+        """Return the branch's commit. Raises WorkplaceError if the branch does not exist any more."""
+        return await self._place.tip()
 
     async def recover(self) -> None:
         """Repair an interrupted merge into the branch. Raises InTheWayError if that must wait."""
-        await self._forward.recover()
+        await self._place.recover()
 
     async def merged_as(self, claim: Claim, result: str, tip: str) -> str:
         """Return the commit that merged a claim's result already, or an empty text.
@@ -59,28 +79,16 @@ class TargetBranch:
 
     async def start(self) -> str:
         """Return the commit from which new work begins."""
-        return await self._guard.sound(await self.tip())
+        return await self._place.sound(await self.tip())
 
     async def displaced(self, found: str) -> str:
         """Return why nothing is merged into the branch at ``found``; empty if it is elsewhere, or in order."""
         tip = await self.tip()
         try:
-            await self._guard.check(tip)
+            await self._place.check(tip)
         except MovedError as error:
             return str(error) if tip == found else ""
         return ""
-
-    async def _check(self, tip: str, accepted: str) -> None:
-        """Raise MovedError if an agent has moved the branch to ``tip``, unless the operator has accepted ``tip``."""
-        left = self._guard.left
-        if not left or tip != accepted or tip in left:
-            await self._guard.check(tip)
-            return
-        before = await self._guard.before(tip)
-        self._guard.leave(tip)
-        tree = await self._guard.users_tree()
-        if tree is not None:
-            await self._forward.catch_up(tree, self._reference, before, tip)
 
     async def integrate(self, worktree: Git, claim: Claim, result: str, message: str, accepted: str) -> str:
         """Merge a claim's result into the branch, repeatedly if the branch moves meanwhile; return the merge commit.
@@ -93,7 +101,7 @@ class TargetBranch:
         await self.recover()
         for _ in range(MERGE_ROUNDS):
             tip = await self.tip()
-            await self._check(tip, accepted)
+            await self._place.check(tip, accepted)
             merged = await self.merged_as(claim, result, tip)
             if merged:
                 return merged
@@ -101,17 +109,9 @@ class TargetBranch:
             if tree == await self._home.tree_of(tip):
                 return ""
             commit = await self._home.commit_tree(tree, (tip, result), message)
-            self._guard.leave(tip, commit)
-            # Shielded: an interrupted fast-forward would need a repair of the user's files.
-            with anyio.CancelScope(shield=True):
-                hindrance = await self._forward.advance(self._reference, tip, commit)
+            hindrance = await self._place.advance(tip, commit)
             if not hindrance:
-                self._guard.leave(commit)
                 return commit
-            lock = _LOCK.search(hindrance)
-            if lock:
-                what = f"{self.name} is locked: {whose(Path(lock[1]), self._home.folder)}"
-                raise InTheWayError(what, self._home.folder, "The merge is retried then.")
         remedy = "Find out what else works on that branch; the merge is retried then."
         raise InTheWayError(f"{self.name} could not be advanced: {hindrance}", self._home.folder, remedy)
 

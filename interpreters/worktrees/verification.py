@@ -8,7 +8,7 @@ before the commands run again.
 import os
 import shlex
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -17,6 +17,7 @@ import anyio
 
 from lifefold.core.policy.overdue import kill_after_ms, wake_after_ms
 from lifefold.interpreters.processes.command import plain
+from lifefold.interpreters.processes.fenced import must_be_before_its_fence
 from lifefold.interpreters.processes.overdue import end_of
 from lifefold.interpreters.processes.session_files import LaunchError, SessionExit, SessionSpec
 from lifefold.interpreters.processes.session_process import SessionProcess, adopt, launch, output_tail
@@ -41,6 +42,9 @@ COMMAND_CHARS: Final = 200
 Quote: TypeAlias = Callable[[bytes, int], str]
 """Turns the end of an output into readable text. If the output has the given size, it may be cut off."""
 
+Start: TypeAlias = Callable[[Path, SessionSpec], Awaitable[SessionProcess]]
+"""Starts a command with its files in a folder, as ``launch`` does."""
+
 
 def shown(output: bytes, _size_bytes: int) -> str:
     """Return the end of an output as printable text."""
@@ -55,13 +59,15 @@ async def verify(  # noqa: PLR0913 - all but two are keywords
     records: Path,
     env: Mapping[str, str] | None = None,
     quote: Quote = shown,
+    start: Start = launch,
 ) -> str | None:
     """Run the commands in ``folder`` in order, without a shell. Return None if all exit 0, else the reason of failure.
 
     The reason is for operators and for the agent's next prompt: the command, how it ended, the end of its output.
     ``timeout_ms`` holds for each command; its files are kept in a new folder in ``records``. ``env`` is the whole
-    environment; without it, that of this process is inherited. ``quote`` formats the output for a reason. Cancelling
-    the call ends the running command.
+    environment; without it, that of this process is inherited. ``quote`` formats the output for a reason. ``start``
+    starts a command. Cancelling the call ends the running command. Raises ``PastFenceError`` if a command has ended at
+    its fence: nothing is known of the work then.
     """
     await end_left_over(records)
     if is_displaced(folder):
@@ -76,7 +82,7 @@ async def verify(  # noqa: PLR0913 - all but two are keywords
             grace_ms=GRACE_MS,
             output_limit_bytes=OUTPUT_BYTES,
         )
-        reason = await _objection(spec, _free(records), quote)
+        reason = await _objection(spec, _free(records), quote, start)
         if reason is not None:
             return reason
     return None
@@ -94,16 +100,17 @@ def _free(records: Path) -> Path:
     return next(path for path in (records / str(number) for number in count(1)) if not path.exists())
 
 
-async def _objection(spec: SessionSpec, record: Path, quote: Quote) -> str | None:
+async def _objection(spec: SessionSpec, record: Path, quote: Quote, start: Start) -> str | None:
     line = shlex.join(spec.argv).encode(errors="replace")
     quoted = quote(line, len(line) + 1)
     command = f"{quoted[:COMMAND_CHARS]}…" if len(quoted) > COMMAND_CHARS else quoted
     if not spec.argv:
         return f"The command `{command}` could not be started: it is empty."
     try:
-        ended = await _run(spec, record)
+        ended = await _run(spec, record, start)
     except (LaunchError, OSError, ValueError) as error:
         return f"The command `{command}` could not be started: {error}."
+    must_be_before_its_fence(ended)
     if ended.outcome == "spawn-failed":
         return f"The command `{command}` could not be started: {ended.message}"
     if ended.outcome == "exited" and ended.code == 0:
@@ -112,8 +119,8 @@ async def _objection(spec: SessionSpec, record: Path, quote: Quote) -> str | Non
     return f"The command `{command}` {_ending(ended, spec)}. {_quotation(end)}"
 
 
-async def _run(spec: SessionSpec, record: Path) -> SessionExit:
-    process = await launch(record, spec)
+async def _run(spec: SessionSpec, record: Path, start: Start) -> SessionExit:
+    process = await start(record, spec)
     try:
         return await end_of(process, wake_after_ms(spec.timeout_ms, spec.grace_ms), spec.grace_ms)
     except anyio.get_cancelled_exc_class():

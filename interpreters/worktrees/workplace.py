@@ -45,6 +45,31 @@ class Workplace(Protocol):
         """
         ...
 
+    async def enter(self, agent: str, task: str, epoch: int) -> None:
+        """Let the folder have the files of the claim, whose check-out may have been on another machine.
+
+        Raises WorkplaceError if they are lost.
+        """
+        ...
+
+    async def keep(self, agent: str, task: str, epoch: int) -> None:
+        """Keep the files of the claim as they are, so that another machine can go on with them.
+
+        A repetition without a change does nothing. Raises InTheWayError if that must wait.
+        """
+        ...
+
+    async def keep_state(self, task: str, kept: int, file: Path) -> None:
+        """Keep the file in which sessions at a task keep their state, so that another machine can have it.
+
+        ``kept`` is the claim under whose number the state is kept. Raises WorkplaceError, InTheWayError if that waits.
+        """
+        ...
+
+    async def bring_state(self, task: str, kept: int, file: Path) -> None:
+        """Write the file as another machine has kept it, if one has. Raises as ``keep_state`` does."""
+        ...
+
     async def differs(self, agent: str, task: str, epoch: int) -> bool:
         """Tell whether the folder differs from the start of the claim; nothing is changed.
 
@@ -147,6 +172,18 @@ class FolderWorkplace:
         if not is_folder(folder):
             set_aside(folder, self._root / ".aside")
         make_own(folder)
+
+    async def enter(self, agent: str, task: str, epoch: int) -> None:
+        """Do nothing: all agents of a task use its folder."""
+
+    async def keep(self, agent: str, task: str, epoch: int) -> None:
+        """Do nothing: the folder is kept."""
+
+    async def keep_state(self, task: str, kept: int, file: Path) -> None:
+        """Do nothing: the file stays."""
+
+    async def bring_state(self, task: str, kept: int, file: Path) -> None:
+        """Do nothing: the file is there."""
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:  # noqa: ARG002 - no claim begins anywhere
         """Return False: the folder is kept between attempts, so the changes of one attempt are not known."""

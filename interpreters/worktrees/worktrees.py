@@ -45,12 +45,14 @@ from lifefold.interpreters.worktrees.excludes import CHANGED, rules_have_changed
 from lifefold.interpreters.worktrees.fast_forward import Forward
 from lifefold.interpreters.worktrees.git import Git, path_name, shown
 from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
+from lifefold.interpreters.worktrees.local_branch import LocalBranch
 from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.pinned import repository_at
-from lifefold.interpreters.worktrees.ready_branches import make_ready
+from lifefold.interpreters.worktrees.ready_branches import LocalBranches, make_ready
 from lifefold.interpreters.worktrees.salvage import Salvage, salvage_name
+from lifefold.interpreters.worktrees.snapshot import Snapshot, snapshot_of
 from lifefold.interpreters.worktrees.survey import contradiction, survey
-from lifefold.interpreters.worktrees.target_branch import TargetBranch
+from lifefold.interpreters.worktrees.target_branch import BranchPlace, TargetBranch
 from lifefold.interpreters.worktrees.tenure import Tenure
 from lifefold.interpreters.worktrees.workplace import NOTHING_KEPT
 
@@ -63,17 +65,20 @@ PRESENT_MS = 700
 class GitWorkplace:
     """A worktree of ``repository`` for each agent, ``root/AGENT``, from which work is merged into ``branch``.
 
-    ``branch`` is the short name of the target branch. Several processes may use one root. A run makes its workplace
-    with ``open``, and then calls ``take_over`` or ``go_on``.
+    ``branch`` is the short name of the target branch, which is at ``place``; without one it is in the repository.
+    Several processes may use one root. A run makes its workplace with ``open``, and then calls ``take_over`` or
+    ``go_on``.
     """
 
-    def __init__(self, repository: Path, root: Path, fleet: str, branch: str) -> None:
+    def __init__(self, repository: Path, root: Path, fleet: str, branch: str, place: BranchPlace | None = None) -> None:
         self.branch = branch
         self._home = Git(repository.absolute(), pins=repository_at(repository))
         self._root = root.absolute()
         self._fleet = fleet
-        forward = Forward(self._home, fleet, self._root / ".lock")
-        self._target = TargetBranch(self._home, branch, forward, BranchGuard(self._home, self._root, branch))
+        if place is None:
+            forward = Forward(self._home, fleet, self._root / ".lock")
+            place = LocalBranch(self._home, branch, forward, BranchGuard(self._home, self._root, branch))
+        self._target = TargetBranch(self._home, place)
         self._salvaged = Salvage(self._home, fleet, self._target)
         self._worktrees = AgentWorktrees(self._home, self._root, self._target, self._salvaged)
         self._tenure: Tenure | None = None
@@ -132,11 +137,55 @@ class GitWorkplace:
         async with self._worktrees.place(agent) as worktree:
             if await worktree.target_of(CLAIM) == claim.branch:
                 return
-            is_empty = await self._worktrees.vacate(worktree)
-            place = worktree if is_empty else await self._worktrees.replace(worktree.folder)
+            place = await self._emptied(worktree)
             await self._enter(place, claim, kept)
             if resumes:
                 await self._bring_back(place, claim)
+            await place.run("symbolic-ref", CLAIM, claim.branch)
+
+    async def enter(self, agent: str, task: str, epoch: int) -> None:
+        """Do nothing: all agents work on this machine."""
+
+    async def keep(self, agent: str, task: str, epoch: int) -> None:
+        """Do nothing, for the same reason: the worktree stays."""
+
+    async def keep_state(self, task: str, kept: int, file: Path) -> None:
+        """Do nothing: the file stays, too."""
+
+    async def bring_state(self, task: str, kept: int, file: Path) -> None:
+        """Do nothing: the file is there."""
+
+    async def has(self, agent: str, task: str, epoch: int) -> bool:
+        """Tell whether the agent's worktree belongs to the claim."""
+        async with self._worktrees.place(agent) as worktree:
+            return await worktree.target_of(CLAIM) == Claim(self._fleet, task, epoch).branch
+
+    async def snapshot(self, agent: str, task: str, epoch: int) -> Snapshot | None:
+        """Return the files of the claim in the agent's worktree; None if it has no such claim, or an unresolved merge.
+
+        Nothing is changed there.
+        """
+        async with self._worktrees.place(agent) as worktree:
+            if await worktree.target_of(CLAIM) != Claim(self._fleet, task, epoch).branch or await worktree.unmerged():
+                return None
+            return await snapshot_of(worktree)
+
+    async def keep_left(self, agent: str, claim: Claim, work: str) -> None:
+        """Keep the commit ``work`` as salvage of the agent's worktree: its claim has left that on another machine."""
+        await self._salvaged.keep(path_name(agent), salvage_name(claim.branch), work)
+
+    async def restore(self, agent: str, task: str, epoch: int, base: str, work: str) -> None:
+        """Give the agent's worktree to a claim that began at ``base`` elsewhere, with the files of the commit ``work``.
+
+        Its parent becomes the head of the claim's branch. What the worktree has now is kept as salvage.
+        """
+        claim = Claim(self._fleet, task, epoch)
+        async with self._worktrees.place(agent) as worktree:
+            place = await self._emptied(worktree)
+            await self._home.set_ref(claim.base, base)
+            await self._home.set_ref(claim.branch, await self._home.commit_at(f"{work}^"))
+            await self._enter(place, claim, NOTHING_KEPT)
+            await place.run("read-tree", "-m", "-u", "HEAD", work)
             await place.run("symbolic-ref", CLAIM, claim.branch)
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:
@@ -199,7 +248,7 @@ class GitWorkplace:
         if not await self._home.commit_at(claim.base):
             raise WorkplaceError(f"{claim.name} was never checked out", self._home.folder, "Check it out first.")
         async with self._worktrees.alone(PRESENT_MS):
-            return await make_ready(self._home, claim, result)
+            return await make_ready(self._home, LocalBranches(self._home), claim, result)
 
     async def displaced(self, found: str) -> str:
         """Return why nothing is merged into the branch, which an agent has moved to ``found``; empty if it may be."""
@@ -243,6 +292,11 @@ class GitWorkplace:
                     await self._worktrees.salvage(worktree)
             if await worktree.target_of(CLAIM):
                 await worktree.run("symbolic-ref", "--delete", CLAIM)
+
+    async def _emptied(self, worktree: Git) -> Git:
+        """Return the worktree without the work of an earlier claim, or a new one in its place."""
+        is_empty = await self._worktrees.vacate(worktree)
+        return worktree if is_empty else await self._worktrees.replace(worktree.folder)
 
     async def _base(self, claim: Claim, kept: tuple[int, str]) -> str:
         """Return the commit at which a claim begins; of kept work that of its claim."""

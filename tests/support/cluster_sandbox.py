@@ -28,6 +28,9 @@ LONG_S: Final = 180.0
 
 LOOK_S: Final = 0.05
 
+PATIENT_S: Final = 30
+"""A detection time that a loaded machine does not exceed. A test in which a host is lost gives a shorter one."""
+
 REST_MS: Final = 500
 """The shortest pause between two attempts at a task."""
 
@@ -40,11 +43,12 @@ while [ $n -lt $STEPS ]; do
   say works
   n=$((n + 1)); sleep 0.05
 done
+echo "$LIFEFOLD_AGENT" > "$LIFEFOLD_TASK.txt"
 say ends
 """
 """An agent that writes a line at each twentieth of a second: its time, its pid, its name, its task, what it does.
 
-It fails at each task whose name begins with ``hopeless``.
+It fails at each task whose name begins with ``hopeless``. Its work is a file with its name.
 """
 
 
@@ -80,6 +84,8 @@ class ClusterSandbox:
         detection_s: int,
         db: str,
         hopeless: int,
+        remote: str = "",
+        verify: str = "",
     ) -> None:
         self.detection_s: Final = detection_s
         self.folder: Final = folder
@@ -96,12 +102,16 @@ class ClusterSandbox:
         lines = ["[fleet]", 'name = "clustered"', 'env_pass = ["TRACE"]', "[fleet.env]", f'STEPS = "{steps}"']
         lines += ["[fleet.retry]", f'backoff_base = "{REST_MS}ms"', f'backoff_cap = "{REST_MS}ms"']
         lines += ["[cluster]", f'detection = "{detection_s}s"']
+        if remote:
+            lines.insert(2, 'repository = "."')
+            lines.append(f'remote = "{remote}"')
         for number in range(agents):
             lines += ["[[agents]]", f'name = "a{number}"', f'command = ["sh", "{folder}/agent.sh"]']
             lines += ['backoff_base = "100ms"', 'backoff_cap = "100ms"']
         for name in self.tasks:
             retries = 1 if name.startswith("hopeless") else 9
             lines += ["[[tasks]]", f'id = "{name}"', f'prompt = "Do {name}."', f"max_retries = {retries}"]
+            lines += [f'verify = [["sh", "-c", "{verify}"]]'] if verify else []
         (folder / "fleet.toml").write_text("\n".join(lines))
 
     def begin(
@@ -139,9 +149,16 @@ class ClusterSandbox:
         """Start a runner without a cluster."""
         return self.begin("local", "run", "--no-live")
 
-    def begin_run(self) -> subprocess.Popen[bytes]:
+    def begin_run(self, *words: str) -> subprocess.Popen[bytes]:
         """Start ``lifefold run`` on the server: a brain with the output of a local run."""
-        return self.begin("run", "run", "--no-live", "--engine", f"temporal://{self.server.address}")
+        return self.begin("run", "run", "--no-live", "--engine", f"temporal://{self.server.address}", *words)
+
+    def call(self, *words: str, log: Path | None = None) -> str:
+        """Give another command about a log, and return what it prints. It must succeed."""
+        argv = [str(LIFEFOLD), *words, "--db", str(log or self.log)]
+        done = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=self.folder, timeout=LONG_S)
+        assert not done.returncode, (words, done.stdout, done.stderr)
+        return done.stdout
 
     def begin_brain(
         self, *, server: str = "", db: str = "", around: Mapping[str, str] | None = None
@@ -265,11 +282,15 @@ async def cluster(  # noqa: PLR0913 - the size of a fleet, each part with its na
     agents: int = 2,
     tasks: int = 4,
     steps: int = 20,
-    detection_s: int = 2,
+    detection_s: int = PATIENT_S,
     db: str = "",
     hopeless: int = 0,
+    remote: str = "",
+    verify: str = "",
 ) -> AsyncGenerator[ClusterSandbox]:
     """Run a server during the block, and prepare a fleet. At the end all its processes are ended.
+
+    With a ``remote`` the fleet has a repository. ``verify`` is the script of each task's verification.
 
     The test is skipped where the server's program is missing.
     """
@@ -285,6 +306,8 @@ async def cluster(  # noqa: PLR0913 - the size of a fleet, each part with its na
                 detection_s=detection_s,
                 db=db,
                 hopeless=hopeless,
+                remote=remote,
+                verify=verify,
             )
             try:
                 yield sandbox

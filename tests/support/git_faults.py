@@ -7,7 +7,9 @@ import pytest
 
 from lifefold.interpreters.worktrees.git import PLAIN, Answer, Git, Way
 
-WRITING = frozenset("add checkout clean commit commit-tree merge merge-tree symbolic-ref update-ref worktree".split())
+WRITING = frozenset(
+    "add checkout clean commit commit-tree fetch merge merge-tree push symbolic-ref update-ref worktree".split()
+)
 
 
 class Cut(Exception):

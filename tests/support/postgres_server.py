@@ -71,6 +71,11 @@ class PostgresServer:
         """Return the address of the database by another port of loopback, as that of a proxy."""
         return f"postgresql://lifefold@127.0.0.1:{port}/postgres"
 
+    @property
+    def programs(self) -> Path:
+        """The folder with the programs of PostgreSQL."""
+        return self._bin
+
     def new_log(self) -> str:
         """Return the address of a log that is not there yet."""
         return f"{self.url}?log={next(self._names)}"

@@ -5,13 +5,14 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any, Final
 
+import anyio
 import msgspec
 
 from lifefold.core.fleet.system import board, plan_change
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.fleet.worker import turns
 from lifefold.core.lifecycles.task import State
-from lifefold.interpreters.cli import awaited, concerns, logs
+from lifefold.interpreters.cli import awaited, concerns, host_lines, logs
 from lifefold.interpreters.cli.account import Account, usage_json
 from lifefold.interpreters.cli.attention import agents_first, in_words
 from lifefold.interpreters.cli.concerns import Concern
@@ -39,9 +40,10 @@ from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, marked
-from lifefold.interpreters.fleet_runner.blocked_merges import Wait, read_waits
+from lifefold.interpreters.fleet_runner.blocked_merges import Wait
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
+from lifefold.interpreters.fleet_runner.hosts import AT_WORK, HostStatus, evidence_of, hosts_of, waits_of
+from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 from lifefold.interpreters.fleet_runner.quarantines import Quarantine
 from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
 from lifefold.interpreters.processes.command import plain
@@ -70,6 +72,7 @@ class _Seen(msgspec.Struct):
     """What was not delivered, in sentences."""
     unread: dict[str, int]
     """The operator messages that no prompt will have, by task."""
+    hosts: tuple[HostStatus, ...]
 
 
 def status(arguments: Namespace) -> None:
@@ -90,11 +93,12 @@ def _look(store: LogStore) -> _Seen:
     tasks = account.attempted(task_status.tasks(there)) if there else ()
     tasks = tasks if awaited.goes_on(there) else task_status.at_rest(tasks)
     agents = projection.at_attempts(projection.agents(there), tasks)
+    hosts = anyio.run(hosts_of, store)
     found = [
-        (agent, look(folder, agent) if is_now else None)
+        (agent, evidence_of(folder, agent, hosts) if is_now else None)
         for agent in sorted(agents, key=lambda agent: by_number(agent.name))
     ]
-    in_the_way = read_waits(folder.waits) if is_now and awaited.goes_on(there) else ()
+    in_the_way = waits_of(folder, hosts) if is_now and awaited.goes_on(there) else ()
     return _Seen(
         store,
         found,
@@ -111,6 +115,7 @@ def _look(store: LogStore) -> _Seen:
         notifiers(there),
         (*troubles(there), *unread.sentences(there)),
         unread.unread(there),
+        tuple(each.status for each in hosts),
     )
 
 
@@ -138,6 +143,7 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         "is_over": seen.is_over,
         "change": {"number": seen.changed[0], "since_ms": seen.changed[1]},
         "agents": agents,
+        "hosts": [msgspec.to_builtins(each) for each in seen.hosts],
         "tasks": counts,
         "removed": [task.id for task in seen.tasks if task.removed],
         "waiting": [msgspec.to_builtins(each) for each in seen.waiting],
@@ -179,11 +185,23 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     """
     width, height, colours = terminal_width(), terminal_height(), is_coloured()
     head = [line for each in _headline(seen) for line in wrapped(each, width)]
-    agents = _agent_lines(seen, width, None if height is None else max(FEWEST_AGENTS, height // 2 - len(head)))
+    hosts = _host_lines(seen, width)
+    room_of_agents = None if height is None else max(FEWEST_AGENTS, height // 2 - len(head) - len(hosts))
+    agents = [*_agent_lines(seen, width, room_of_agents), *hosts]
     room = None if height is None else max(1, height - len(head) - len(agents))
     yield from head
     yield from concerns.lines(list(_concerns(seen, log, width)), width, room, colours=colours)
     yield from agents
+
+
+def _host_lines(seen: _Seen, width: int | None) -> list[str]:
+    """Return the table of hosts; nothing for a fleet on one machine."""
+    if not seen.hosts:
+        return []
+    first = sorted(seen.hosts, key=lambda host: host.state == AT_WORK)[: host_lines.MOST_LINES]
+    more = len(seen.hosts) - len(first)
+    shown = host_lines.table(first if width is not None else seen.hosts, width).splitlines()
+    return ["", *shown, *([as_typed(f"and {more} more hosts: lifefold hosts")] if more and width is not None else [])]
 
 
 FEWEST_AGENTS: Final = 5
@@ -216,6 +234,7 @@ def _concerns(seen: _Seen, log: str, width: int | None) -> Iterator[Concern]:
     if seen.runs:
         yield from concerns.failing(awaited.stuck((agent for agent, _ in seen.agents), now_ms, log))
     yield from concerns.failing(awaited.in_the_way(seen.in_the_way, now_ms))
+    yield from concerns.failing(host_lines.refusals(seen.hosts))
     yield from concerns.failing(plain(line.encode()) for line in seen.untold)
     yield from concerns.failing(awaited.fallen(seen.account.stopped_by))
     if width is None and seen.store.past is None:  # a page has them for a person: lifefold output, lifefold show
@@ -279,4 +298,5 @@ def _process(agent: AgentStatus, evidence: Evidence | None) -> str:
     """Return the process of a session; a gone process is shown only if the log believes it alive."""
     if evidence is None or not (evidence.alive or agent.processes):
         return "-"
-    return f"{evidence.pid} {'alive' if evidence.alive else 'gone'}"
+    where = f" on {evidence.host}" if evidence.host else ""
+    return f"{evidence.pid} {'alive' if evidence.alive else 'gone'}{where}"

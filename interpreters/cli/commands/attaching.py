@@ -27,11 +27,12 @@ from lifefold.interpreters.adapters import Conversation
 from lifefold.interpreters.adapters.adapter import resume_argv
 from lifefold.interpreters.cli import inside, logs, operator_commands
 from lifefold.interpreters.cli.addressees import addressee, owner_of
+from lifefold.interpreters.cli.answers import DELIVERY, answer
 from lifefold.interpreters.cli.commands.telling import obstacle_to_pause
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import LOG
 from lifefold.interpreters.cli.operator_commands import Refused, Said
-from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.engine import ACCEPTED, Ledger
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.fleet_file import Agent, FleetFileError, load
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
@@ -67,8 +68,13 @@ class Attached(msgspec.Struct, frozen=True):
 
 
 def attach(arguments: Namespace) -> int:
-    """Pause an agent, and print the command that resumes its conversation by hand; with ``--exec`` run it."""
+    """Pause an agent, and print the command that resumes its conversation by hand; with ``--exec`` run it.
+
+    With ``--json`` the first answer is that of the pause, and the last one has the command as its reason.
+    """
     inside.must_be_outside("attach")
+    if arguments.exec and arguments.json:
+        raise BadInput("--exec and --json: accepted: one of them, because the agent program needs the terminal")
     name = _pause(arguments.db, arguments.name)
     with logs.peek(arguments.db) as store:
         attached = _still_attached(store, _when_quiet(store, name))
@@ -76,9 +82,11 @@ def attach(arguments: Namespace) -> int:
     code = 0
     if arguments.exec:
         code = _run(attached, back)
+    elif arguments.json:
+        DELIVERY.get().tell(answer(name, ACCEPTED, attached.typed))
     else:
         print(plain(attached.typed.encode("utf-8", "surrogateescape")))
-    print(f"{back} gives it back: the next session resumes the conversation")
+    DELIVERY.get().note(f"{back} gives it back: the next session resumes the conversation")
     return 1 if code else 0
 
 
@@ -91,7 +99,7 @@ def _pause(db: str | None, typed: str) -> str:
         _attached(store, of)
         wanted = of.record("desired_state").state
     if wanted is desired_state.State.PAUSE:
-        print(f"{name}: is paused already")
+        DELIVERY.get().note(f"{name}: is paused already")
         return name
 
     def judge(there: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:

@@ -15,9 +15,11 @@ import msgspec
 
 from lifefold.core.fleet.system.rerun import is_over
 from lifefold.interpreters.cli import inside, logs
+from lifefold.interpreters.cli.answers import DELIVERY, answer
 from lifefold.interpreters.cli.confirming import must_be_confirmed
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.wording import as_typed
+from lifefold.interpreters.engine import ACCEPTED
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
 from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.fleet_runner.folder import BESIDE, FleetFolder
@@ -48,7 +50,7 @@ def clean(arguments: Namespace) -> int:
     found = [_remains(log) for log in _logs(arguments.log)]
     for each in found:
         for line in _lines(each, unmerged=arguments.unmerged):
-            print(line)
+            DELIVERY.get().note(line)
     if not arguments.yes:
         must_be_confirmed("remove this, for good?", "--yes")
     # The references belong to the latest run, and have what the worktrees of earlier ones contained.
@@ -190,8 +192,17 @@ def _remove(of: Remains, *, unmerged: bool) -> None:
         for path in _beside(of.log):
             path.unlink(missing_ok=True)
     stays = [*([str(folder.worktrees)] if keeps else []), *(left.unmerged or {}), *left.in_use]
-    told = f"; {brief(enumerated([each.removeprefix(_BRANCHES) for each in stays]))} stays" if stays else ""
-    print(as_typed(f"removed: {of.log}{told}"))
+    stay = "stays" if len(stays) == 1 else "stay"
+    told = f"; {brief(enumerated([each.removeprefix(_BRANCHES) for each in stays]))} {stay}" if stays else ""
+    _tell(of.log, told)
+
+
+def _tell(log: Path, stays: str) -> None:
+    """Print that a log is removed, and what stays; for a program as an answer about the log."""
+    if DELIVERY.get().command:
+        DELIVERY.get().tell(answer(str(log.absolute()), ACCEPTED, f"removed{stays}"))
+    else:
+        print(as_typed(f"removed: {log}{stays}"))
 
 
 def _remove_files(folder: FleetFolder, *, keeps_worktrees: bool) -> None:

@@ -3,21 +3,34 @@
 import signal
 import socket
 import sys
+import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
 from anyio import to_thread
 
-from lifefold.interpreters.cli.cluster_options import cluster_of, fleet_and_log, must_be_able_to, pools_of
-from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.account import account_of
+from lifefold.interpreters.cli.cluster_options import (
+    cluster_of,
+    destination_of,
+    fleet_and_log,
+    must_be_able_to,
+    pools_of,
+)
+from lifefold.interpreters.cli.display import NOTICE_PAUSE_S
+from lifefold.interpreters.cli.errors import BadInput, first_of
 from lifefold.interpreters.cli.server_logs import is_begun
+from lifefold.interpreters.cli.wording import as_typed, clock_time
+from lifefold.interpreters.engine import LogMismatchError
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.cluster import DEFAULT_POOL
 from lifefold.interpreters.fleet_runner import OtherFleetError, UnusableInterpreterError
-from lifefold.interpreters.worktrees.errors import WorkplaceError
+from lifefold.interpreters.fleet_runner.retry_until import patiently
+from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 
 LOG_POLL_S: Final = 0.5
 
@@ -37,7 +50,8 @@ def host(arguments: Namespace) -> int:
 
 
 async def _brain(arguments: Namespace, fleet: Fleet, log: Path) -> int:
-    pools = pools_of(arguments.place, fleet)
+    pools = partial(pools_of, arguments.place)
+    pools(fleet)
     must_be_able_to(arguments, fleet)
     from lifefold.interpreters.fleet_cluster import FleetBrain  # noqa: PLC0415 - needs an extra
 
@@ -46,15 +60,19 @@ async def _brain(arguments: Namespace, fleet: Fleet, log: Path) -> int:
         opened = await FleetBrain.open(fleet, log, cluster, pools)
     except (OtherFleetError, WorkplaceError) as error:
         raise BadInput(str(error)) from error
-    code = LEFT
+    code, account = LEFT, await account_of(log)
+    opened.observers.append(account.observe)
+    opened.commits.keep_notes(account.notes)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_on_signal, tasks.cancel_scope.cancel)
+            tasks.start_soon(_print_notices, opened.watch.notices)
+            print(destination_of(fleet, opened.branch), end="")
             print(f"the brain of {fleet.name} decides, with the log {log}", flush=True)
             code = int(await opened.run())
             tasks.cancel_scope.cancel()
-    except* OtherFleetError as errors:
-        raise BadInput(str(errors.exceptions[0])) from errors
+    except* (OtherFleetError, LogMismatchError) as errors:
+        raise BadInput(str(first_of(errors))) from errors
     finally:
         opened.close()
     print(f"the brain of {fleet.name} has left; the fleet goes on" if code == LEFT else _OUTCOMES[code])
@@ -71,30 +89,58 @@ async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
     cluster = await cluster_of(arguments, fleet)
     name = arguments.name or socket.gethostname()
     await _wait_for(log)
+    pools = arguments.pool or [DEFAULT_POOL]
+    begin = partial(
+        FleetHost.open,
+        fleet,
+        log,
+        cluster,
+        name,
+        pools={pool: arguments.capacity or fleet.cluster.capacity_of(pool) for pool in pools},
+        capacity=arguments.capacity,
+        drain_s=fleet.cluster.drain_ms / 1_000 if arguments.drain is None else arguments.drain,
+    )
     try:
-        opened = await FleetHost.open(
-            fleet,
-            log,
-            cluster,
-            name,
-            pools={
-                pool: arguments.capacity or fleet.cluster.capacity_of(pool) for pool in arguments.pool or [DEFAULT_POOL]
-            },
-            capacity=arguments.capacity,
-            drain_s=fleet.cluster.drain_ms / 1_000 if arguments.drain is None else arguments.drain,
-        )
+        opened = await patiently(begin, (InTheWayError,), _told_once())
     except (OtherFleetError, WorkplaceError, UnusableInterpreterError) as error:
         raise BadInput(str(error)) from error
+    opened.presence.when_mute = _warn
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_on_signal, opened.host.drain)
+            tasks.start_soon(_on_signal, opened.drain)
             print(f"the host {name} takes work of {fleet.name}", flush=True)
-            await opened.host.run()
+            await opened.run()
             tasks.cancel_scope.cancel()
     finally:
         opened.close()
     print(f"the host {name} has left")
     return 0
+
+
+def _told_once() -> Callable[[str], None]:
+    """Return a function that prints why a host waits, and no repetition of the same reason."""
+    said: list[str] = []
+
+    def tell(why: str) -> None:
+        if said[-1:] != [why]:
+            said.append(why)
+            print(f"waiting: {why}", file=sys.stderr, flush=True)
+
+    return tell
+
+
+def _warn(message: str) -> None:
+    print(f"warning: {message}", file=sys.stderr, flush=True)
+
+
+async def _print_notices(notices: Sequence[tuple[str, str]]) -> None:
+    """Print what hosts tell, and which host comes, leaves or is lost."""
+    printed = 0
+    while True:
+        for agent, message in notices[printed:]:
+            print(f"{clock_time(time.time())}  ! {agent}: {as_typed(message)}", flush=True)
+        printed = len(notices)
+        await anyio.sleep(NOTICE_PAUSE_S)
 
 
 async def _wait_for(log: Path) -> None:

@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections.abc import Collection, Container, Iterator, Sequence
 from typing import Final
 
+import anyio
 import msgspec
 
 from lifefold.core.fleet import service
@@ -30,9 +31,8 @@ from lifefold.interpreters.explain.notifications import troubles
 from lifefold.interpreters.explain.why.phrases import enumerated
 from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks, marked
-from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.fleet_runner.process_evidence import look
+from lifefold.interpreters.fleet_runner.hosts import evidence_of, hosts_of, waits_of
 from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.store import LogStore
@@ -157,7 +157,7 @@ def _doubts(store: LogStore, ledger: Ledger, said: projection.Explanation, *, ru
     name = f"{worker.KIND}/{said.owner}"
     if name in ledger.aggregates:
         agent = status.agent_status(ledger.aggregates[name])
-        evidence = look(FleetFolder(store.path), agent)
+        evidence = evidence_of(FleetFolder(store.path), agent, anyio.run(hosts_of, store))
         if is_missing(agent, evidence, runs=runs):
             yield f"The log has a session of {said.owner} at work, but its process is not there."
 
@@ -186,7 +186,8 @@ def _owner(store: LogStore, ledger: Ledger, said: projection.Explanation, *, run
     if of is None:
         return None
     agent, now_ms = status.agent_status(of), time.time_ns() // 1_000_000
-    evidence = look(FleetFolder(store.path), agent) if agent.processes else None
+    hosts = anyio.run(hosts_of, store) if agent.processes else ()
+    evidence = evidence_of(FleetFolder(store.path), agent, hosts) if agent.processes else None
     silent_ms = None if evidence is None else evidence.silent_ms
     seen = appearance(of)
     look_of, gone = looks(agent, evidence, now_ms, runs=runs), is_missing(agent, evidence, runs=runs)
@@ -204,7 +205,8 @@ def _in_the_way(store: LogStore, ledger: Ledger, agents: Collection[str]) -> Ite
     concerned = [each for each in quarantines.found(store, ledger) if each.name in agents]
     yield from (f"{line}." for line in awaited.quarantined(concerned, logs.option(store.path)))
     if store.past is None and not board.finished(ledger.aggregates[board.NAME]):
-        found = [each for each in read_waits(FleetFolder(store.path).waits) if each.agent in agents]
+        waits = waits_of(FleetFolder(store.path), anyio.run(hosts_of, store))
+        found = [each for each in waits if each.agent in agents]
         yield from (f"{line}." for line in awaited.in_the_way(found, time.time_ns() // 1_000_000))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+import msgspec
 
 from lifefold.core.fleet.system import board, plan_change, plan_obstacles
 from lifefold.core.fleet.system.plan_difference import TaskChange
@@ -20,6 +21,7 @@ from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.kernel import Aggregate, Created
 from lifefold.interpreters.cli import logs, operator_commands
 from lifefold.interpreters.cli.answers import DELIVERY
+from lifefold.interpreters.cli.cluster_options import log_of
 from lifefold.interpreters.cli.confirming import is_confirmed
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.operator_commands import Refused, Said
@@ -38,27 +40,47 @@ def plan(arguments: Namespace) -> int:
         fleet = load(Path(arguments.fleet), watch=True)
     except FleetFileError as error:
         raise BadInput(str(error)) from error
-    log = logs.log_of(fleet.source, fleet.name, arguments.db)
-    if not arguments.db:
+    log = log_of(arguments, fleet)
+    if not arguments.db and not fleet.cluster.log:
         must_keep_its_name(fleet, log)
+    note = DELIVERY.get().note
     if not log.exists():
-        print(
-            f"there is no log {log} yet, and no plan in force; to begin with this file:  {_command('run', fleet, log)}"
-        )
+        begin = _command("run", fleet, log)
+        note(f"there is no log {log} yet, and no plan in force; to begin with this file:  {begin}")
         return 0
     found = look(fleet, log, partial=arguments.rest)
+    if arguments.json and not arguments.accept:
+        print(msgspec.json.encode(_difference(found, log)).decode())
     if found is None:
-        print("nothing has changed: the fleet file is the plan in force")
+        note("nothing has changed: the fleet file is the plan in force")
         _show_variables(fleet)
         return 0
     show(found, log)
     _show_variables(fleet)
     must_be_possible(found, fleet, log)
     if not arguments.accept:
-        print(f"to accept it:  {_command('plan', fleet, log)} --accept{' --rest' * arguments.rest}")
+        note(f"to accept it:  {_command('plan', fleet, log)} --accept{' --rest' * arguments.rest}")
         return 0
     accept(fleet, log, found)
     return 0
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The difference of a fleet file to the plan in force, for a program.
+
+    ``change`` is the number that its acceptance has; 0 without a difference. ``lines`` are not in force yet, each with
+    the time from which it holds. ``obstacles`` are the parts that are not possible.
+    """
+
+    change: int = 0
+    lines: tuple[str, ...] = ()
+    obstacles: tuple[str, ...] = ()
+
+
+def _difference(found: Proposed | None, log: Path) -> Difference:
+    if found is None:
+        return Difference()
+    return Difference(found.number, tuple(shown(found, log)), tuple(map(str, found.obstacles)))
 
 
 def look(fleet: Fleet, log: Path, *, partial: bool = False) -> Proposed | None:
@@ -117,11 +139,12 @@ def _goes_on_as(fleet: Fleet, log: Path) -> tuple[str, bool]:
 
 def show(found: Proposed, log: Path) -> None:
     """Print each difference, with the time from which it holds if the change is possible."""
-    print(f"the fleet file was changed (change {found.number}):")
+    note = DELIVERY.get().note
+    note(f"the fleet file was changed (change {found.number}):")
     for line in found.same:
-        print(f"  {line}  (nothing changes)")
+        note(f"  {line}  (nothing changes)")
     for line in shown(found, log):
-        print(f"  {line}")
+        note(f"  {line}")
 
 
 def shown(found: Proposed, log: Path) -> Iterator[str]:
@@ -141,7 +164,8 @@ def _show_variables(fleet: Fleet) -> None:
     keys = ("env" * any(each.env for each in every), "env_pass" * any(each.env_pass for each in every))
     named = [each for each in (*keys, "redact" * bool(fleet.redact)) if each]
     if named:
-        print(f"not compared, because the log has no variables: {', '.join(named)}  (from each next session on)")
+        said = f"not compared, because the log has no variables: {', '.join(named)}  (from each next session on)"
+        DELIVERY.get().note(said)
 
 
 def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:

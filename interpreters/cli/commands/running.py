@@ -25,8 +25,8 @@ from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
 from lifefold.interpreters.cli.cluster_options import log_of
 from lifefold.interpreters.cli.commands.planning import must_keep_its_name, settle
-from lifefold.interpreters.cli.desk_beside import desk_beside
-from lifefold.interpreters.cli.display import Display, display
+from lifefold.interpreters.cli.desk_beside import Address, desk_beside
+from lifefold.interpreters.cli.display import Display, Wanted, display
 from lifefold.interpreters.cli.dry_run import dry_run
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.recap import Recap
@@ -59,6 +59,7 @@ def run(arguments: Namespace) -> int:
     """Run a fleet from its fleet file."""
     with outlet.opened() as out, ExitStack() as beside:
         fleet = _load(Path(arguments.fleet), watch=arguments.watch)
+        serve = partial(desk_beside, port=arguments.serve, address=(address := Address()))
         engine = engine_of(arguments, fleet)
         log = log_of(arguments, fleet) if engine else logs.log_of(fleet.source, fleet.name, arguments.db)
         if arguments.db and not is_address(arguments.db) and not log.absolute().parent.is_dir():
@@ -70,22 +71,21 @@ def run(arguments: Namespace) -> int:
             must_keep_its_name(fleet, log)
         if arguments.dry_run:
             return dry_run(fleet, *_before(fleet, log, is_again=arguments.again))
-        if engine:
-            is_live, words = not (arguments.no_live or arguments.transitions), arguments.transitions
-            show_there = partial(display, out=out, live=is_live, transitions=words)
-            return run_there(arguments, fleet, log, show_there, lambda at: desk_beside(at, arguments.serve))
-        displaced.must_not_restart(log, this_run(fleet, log))
+        if not engine:
+            displaced.must_not_restart(log, this_run(fleet, log))
         busy.wait_until_readable(log)
         before = NONE_BEFORE
         if arguments.again:
             before, log = again(fleet, log)
         elif settle(fleet, log, accepted=arguments.accept, partial=arguments.rest):
             return 0
-        show = _shown(arguments, out)
+        show = partial(display, out=out, wanted=_wanted(arguments, address))
+        if engine:
+            return run_there(arguments, fleet, log, before, show, serve)
 
         def prepare(runner: Runner) -> None:
             runner.waits_for_operators = not arguments.no_wait
-            beside.enter_context(desk_beside(runner.log, arguments.serve))
+            beside.enter_context(serve(runner.log))
 
         return _run_and_tell(fleet, log, show, prepare, before)
 
@@ -101,13 +101,12 @@ def _before(fleet: Fleet, log: Path, *, is_again: bool) -> tuple[Path, Before | 
 def demo(arguments: Namespace) -> int:
     """Write the demonstration project, and run its fleet."""
     with outlet.opened() as out:
-        return _demo(arguments, _shown(arguments, out))
+        return _demo(arguments, partial(display, out=out, wanted=_wanted(arguments, Address())))
 
 
-def _shown(arguments: Namespace, out: outlet.Outlet) -> Show:
-    """Return what shows a runner as the options want it."""
-    is_live = not (arguments.no_live or arguments.transitions)
-    return partial(display, out=out, live=is_live, transitions=arguments.transitions)
+def _wanted(arguments: Namespace, address: Address) -> Wanted:
+    """Return how the options want a run to be shown, with the address of the desk beside it."""
+    return Wanted(not (arguments.no_live or arguments.transitions), arguments.transitions, address)
 
 
 def _demo(arguments: Namespace, show: Show) -> int:

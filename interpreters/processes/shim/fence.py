@@ -4,6 +4,9 @@ The shim runs on the standard library alone. So this is the rule of ``lifefold.c
 a test compares both.
 """
 
+PASSED = "its fence has passed: another host may have the session"
+"""The message of a session that was not begun past its fence."""
+
 
 class Fence:
     """The time after which another host may have the session; without one, ``until_boot_ms`` is None."""

@@ -10,7 +10,7 @@ import time
 
 from . import durable, proc
 from .agent import Agent
-from .fence import Fence
+from .fence import PASSED, Fence
 from .output import OutputLog
 from .supervise import Spec, Supervisor
 
@@ -159,7 +159,7 @@ def _start(spec: Spec, output: OutputLog, wakeup_fd: int) -> Supervisor:
 def _must_be_before(fence_until_boot_ms: int | None) -> None:
     """Raise ValueError past the fence: the host may have been frozen while it started this shim."""
     if Fence(fence_until_boot_ms, 0).passes(proc.boot_ms()):
-        raise ValueError("its fence has passed: another host may have the session")
+        raise ValueError(PASSED)
 
 
 def _start_time(pid: int) -> int:

@@ -19,6 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from lifefold.interpreters.store.address import Address, secrets_of
 from lifefold.interpreters.store.connection import Rows
 from lifefold.interpreters.store.errors import OutcomeUnknown, Unreachable
+from lifefold.interpreters.store.members import IS_THERE, NOW_MS
 from lifefold.interpreters.store.postgres.errors import translated
 from lifefold.interpreters.store.postgres.watchdog import Watchdog
 from lifefold.interpreters.store.protocol import StoreError
@@ -57,6 +58,8 @@ _TRANSLATIONS: Final = {
     "BEGIN": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
     "BEGIN IMMEDIATE": "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
     "PRAGMA user_version": "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'schema'",
+    NOW_MS: "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
+    IS_THERE: "SELECT 1 WHERE to_regclass('members') IS NOT NULL",
 }
 
 _INSTR: Final = re.compile(r"instr\((\w+), \?\)")

@@ -11,11 +11,12 @@ from typing import Final
 from lifefold.interpreters.store.address import Address
 from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import NotAStore, NotThere
+from lifefold.interpreters.store.members import TABLE as MEMBERS
 from lifefold.interpreters.store.meta import digest_of_meta, meta_of
 from lifefold.interpreters.store.protocol import StoreError
 from lifefold.interpreters.store.writing import transaction
 
-VERSION: Final = 2
+VERSION: Final = 3
 """The version of these tables; ``meta`` has it under the name ``schema``."""
 
 _PASTS: Final = (
@@ -23,7 +24,10 @@ _PASTS: Final = (
     " is_live BIGINT NOT NULL, data BYTEA NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (stream, ref, position))"
 )
 
-STEPS: Final[dict[int, tuple[str, ...]]] = {1: (_PASTS,)}
+_SPEAKING: Final = "GRANT SELECT, INSERT, UPDATE, DELETE ON members TO PUBLIC"
+"""Each role that may use the schema of a log may speak there: hosts with the right to read are seen, too."""
+
+STEPS: Final[dict[int, tuple[str, ...]]] = {1: (_PASTS,), 2: (MEMBERS, _SPEAKING)}
 """The statements that bring a log of this version to the next one. The next writer executes them."""
 
 OLDEST_SERVER: Final = 140_000
@@ -48,6 +52,8 @@ _TABLES: Final = (
         " is_live BIGINT NOT NULL, data BYTEA NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (stream, ref))"
     ),
     _PASTS,
+    MEMBERS,
+    _SPEAKING,
     "INSERT INTO meta VALUES ('epoch', '0'), ('anchor', '0 ')",
 )
 

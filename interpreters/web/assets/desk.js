@@ -126,7 +126,13 @@ async function send(form) {
 async function load(details) {
   if (!details.open || !details.dataset.src || details.dataset.loaded) return;
   details.dataset.loaded = "yes";
-  const fresh = await pageAt(details.dataset.src);
+  let fresh;
+  try {
+    fresh = await pageAt(details.dataset.src);
+  } catch {
+    delete details.dataset.loaded; // the link within stays, and the part is asked for when it is opened again
+    return;
+  }
   details.querySelector("div").replaceChildren(document.importNode(fresh.getElementById("part") || fresh.getElementById("main"), true));
 }
 

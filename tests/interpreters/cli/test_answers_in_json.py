@@ -94,7 +94,7 @@ ACTIONS = (
     ("approve", ""), ("reject", "T1"), ("answer", "ann/Q3 blue"), ("cancel", "T1"), ("abort", "T1 --scope session"),
     ("retry", "T1"), ("branch", "--accept"), ("send", "ann hello"), ("stop", "ann"), ("pause", ""), ("resume", ""),
     ("release", "ann"), ("trust", "ann --promote --reason good"), ("budget", "--add-usd 5"), ("finish", ""),
-    ("task add", "--id T1 --prompt x"), ("edit", "T1 --priority 1"),
+    ("task add", "--id T1 --prompt x"), ("edit", "T1 --priority 1"), ("attach", "ann"), ("plan", "x.toml --accept"),
 )  # fmt: skip
 
 

@@ -1,25 +1,30 @@
 """What waits for a person is said, with the command that answers it: nothing waits in silence."""
 
+import io
 import signal
 from pathlib import Path
 
 import anyio
 import pytest
+from rich.console import Console
 
 from fleet_log import ME, FleetLog, folded
 from fleet_sandbox import Sandbox
 from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
-from lifefold.core.fleet.worker import stall_detector
+from lifefold.core.fleet.worker import assignment, stall_detector
 from lifefold.core.fleet.worker.stall_detector import Limits
 from lifefold.core.kernel import replace
-from lifefold.core.lifecycles import session
-from lifefold.interpreters.cli.account import account_of
+from lifefold.core.lifecycles import session, task
+from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.awaited import lines, stuck
+from lifefold.interpreters.cli.picture import Picture
+from lifefold.interpreters.cli.watched import Followed
 from lifefold.interpreters.cli.wording import next_of
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain.pending import Awaited, Waiting
 from lifefold.interpreters.fleet_runner import Verdict
+from lifefold.interpreters.store import SqliteStore
 
 NAME = ME.removeprefix("operator:")
 T1 = TaskPlan("T1", "do it")
@@ -63,6 +68,32 @@ def test_an_agent_that_the_stall_detector_has_warned_of_is_stuck(tmp_path: Path)
     said = "ann is stuck: its session at T1 has shown no progress for 40s"
     assert list(stuck([agent, silent], 60_000)) == [said]
     assert list(stuck([silent], 60_000, " --db x")) == [f"{said}: lifefold output ann --db x"]
+
+
+def test_the_live_displays_name_a_stuck_agent_by_the_rule_of_status(tmp_path: Path) -> None:
+    """At the entry of the warning, and in the same words."""
+    limits = Limits(60_000, None, 120_000)
+    log = FleetLog(tmp_path / "fleet.db", T1, agents=(AgentPlan("ann", stall=limits),))
+    log.reported("worker/ann", "session", session.WorktreeReady()).claimed("T1")
+    log.happens("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 1, "do it")))
+    log.reported("worker/ann", "assignment", assignment.CheckedOut())
+    log.reported("worker/ann", "session", session.SessionStarted(0))
+    said = "ann is stuck: its session at T1 has shown no progress for"
+    assert said not in drawn(log.path)
+    log.later(61_000).reported("worker/ann", stall_detector.REF, stall_detector.Silent(61_000))
+    (line,) = stuck(status.agents(folded(log.path).aggregates), 61_000)
+    assert line.startswith(said)
+    assert said in drawn(log.path)
+
+
+def drawn(log: Path) -> str:
+    """Return the live display of a log without a runner, as text."""
+    with SqliteStore.peek(log) as store:
+        picture = Picture(Followed(store, folded(log)), Account())
+        console = Console(file=io.StringIO(), width=200, force_terminal=False)
+        with console.capture() as captured:
+            console.print(picture.draw(200, 40))
+    return captured.get()
 
 
 @pytest.mark.parametrize(

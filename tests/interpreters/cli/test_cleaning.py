@@ -1,5 +1,6 @@
 """``clean``: what a fleet that is over has left is removed, and no work that is not merged without a word about it."""
 
+import json
 import os
 from pathlib import Path
 
@@ -96,7 +97,13 @@ def test_the_earlier_runs_are_removed_with_the_latest(sandbox: Sandbox) -> None:
     sandbox.call("run", str(sandbox.fleet), "--again", "--transitions")
     refused = sandbox.call("clean", str(sandbox.log), "--yes", code=2)
     assert "sandbox.run-2.db continues" in refused.stderr
-    assert sandbox.call("clean", "--unmerged", "--yes").stdout.count("removed: ") == 2
+    said = sandbox.call("clean", "--unmerged", "--yes", "--json")
+    answers = [json.loads(line) for line in said.stdout.splitlines()]
+    assert [(each["command"], each["target"], each["outcome"], each["reason"]) for each in answers] == [
+        ("clean", str(sandbox.log), "applied", "removed"),
+        ("clean", str(sandbox.log.with_name("sandbox.run-2.db")), "applied", "removed"),
+    ]
+    assert "fleet sandbox, which is over:" in said.stderr
     assert [each.name for each in sandbox.log.parent.iterdir()] == [".gitignore"]
     assert _references(sandbox) == []
 

@@ -56,12 +56,15 @@ def test_a_pool_is_for_a_known_agent(fleet: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("command", ["brain", "host"])
-def test_a_fleet_with_a_repository_is_refused(fleet: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
-    """Worktrees belong to one runner."""
+def test_a_fleet_with_a_repository_and_no_remote_is_refused(
+    fleet: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """Hosts would have no place from which they get it."""
     (fleet.parent / ".git").mkdir()
     fleet.write_text(FLEET.format(more='repository = "."'))
     said = refusal(capsys, command, str(fleet), "--server", "127.0.0.1:1")
-    assert "a fleet with a repository runs on one machine only" in said
+    assert "hosts get the repository of a fleet from a git remote; name it by remote in [cluster]" in said
+    assert "lifefold run --engine local" in said
 
 
 def test_a_detection_time_below_a_second_is_no_number(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """A fleet file is changed while its fleet lives: shown, confirmed, in force as a whole; nothing is lost."""
 
+import json
 import os
 import pty
 import re
@@ -435,6 +436,23 @@ def test_a_refusal_beside_a_runner_names_commands_that_work_beside_a_runner(sand
             sandbox.fleet.write_text(text)
         assert "2 of 2 tasks closed" in run.rest()
     assert "2 of 2 tasks closed" in sandbox.call(*fresh, "--transitions").stdout
+
+
+def test_a_program_gets_the_difference_and_the_answer_to_its_acceptance_in_json(sandbox: Sandbox) -> None:
+    """A file like the plan in force is a change of the number 0. Sentences go to the standard error."""
+    sandbox.prepare("plain-1", "plain-2").demand("plain-1", 'approval = "merge"')
+    sandbox.demand("plain-2", 'depends_on = ["plain-1"]')
+    sandbox.call("run", str(sandbox.fleet), "--no-live", "--no-wait", code=4)
+    assert sandbox.json("plan", str(sandbox.fleet)) == {"change": 0, "lines": [], "obstacles": []}
+    sandbox.settle('prompt = "Write plain-2.txt"', 'prompt = "Write it to plain-2.txt"')
+    found = sandbox.json("plan", str(sandbox.fleet))
+    assert (found["change"], found["obstacles"]) == (1, [])
+    assert found["lines"][0].startswith("tasks.plain-2.prompt: was ")
+    done = sandbox.call("plan", str(sandbox.fleet), "--accept", "--json")
+    answer = json.loads(done.stdout)
+    assert [answer[each] for each in ("command", "target", "outcome")] == ["plan", "change 1", "applied"]
+    assert "the fleet file was changed (change 1)" in done.stderr
+    assert sandbox.json("plan", str(sandbox.fleet))["change"] == 0
 
 
 def test_a_plan_without_a_log_has_nothing_in_force(sandbox: Sandbox) -> None:

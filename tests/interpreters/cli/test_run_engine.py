@@ -52,10 +52,16 @@ def test_a_text_that_is_no_engine_is_refused(fleet: Path, capfd: pytest.CaptureF
     assert 'or "local"' in said
 
 
-@pytest.mark.parametrize("option", ["--watch", "--again", "--accept", "--rest", "--no-wait"])
-def test_an_option_that_only_a_local_run_has_is_refused(
+@pytest.mark.parametrize("option", ["--watch", "--no-wait", "--accept"])
+def test_the_options_of_a_local_run_are_those_of_a_brain(
     fleet: Path, capfd: pytest.CaptureFixture[str], option: str
 ) -> None:
-    """A brain would ignore it otherwise."""
+    """They are no reason to refuse a run; here it has no server."""
     assert main(["run", str(fleet), option]) == 2
-    assert f"{option}: not with temporal://127.0.0.1:1; accepted: --engine local" in capfd.readouterr().err
+    assert "no Temporal server answers at 127.0.0.1:1" in capfd.readouterr().err
+
+
+def test_a_new_log_of_a_run_that_is_not_there_is_refused(fleet: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """As on one machine, before the server is asked."""
+    assert main(["run", str(fleet), "--again"]) == 2
+    assert "--again: there is no log" in capfd.readouterr().err

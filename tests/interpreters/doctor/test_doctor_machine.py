@@ -6,7 +6,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from lifefold.interpreters.doctor import Verdict, machine
+from git_sandbox import git, new_repository
+from lifefold.interpreters.doctor import Finding, Verdict, examine, machine
+from lifefold.interpreters.fleet_file import load
 
 MOUNTS = r"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 30 22 0:40 / /home rw - nfs4 server:/home rw
@@ -83,3 +85,52 @@ def test_a_folder_without_a_repository_fails_with_a_remedy(tmp_path: Path) -> No
     found = anyio.run(machine.repository, tmp_path)
     assert found.fails
     assert "git init" in found.remedy
+
+
+REMOTE = """
+[fleet]
+name = "demo"
+repository = "."
+[[agents]]
+name = "ann"
+command = ["true"]
+[[tasks]]
+id = "t"
+prompt = "x"
+[cluster]
+remote = "{remote}"
+{more}
+"""
+
+
+def found_of_remote(folder: Path, remote: str = "remote.git", more: str = "") -> Finding:
+    """Return what is found of a remote."""
+    file = folder / "fleet.toml"
+    file.write_text(REMOTE.format(remote=remote, more=more))
+    examined = anyio.run(examine, load(file), folder)
+    return next(each for each in examined.machine if each.what == "remote")
+
+
+def test_the_branch_of_a_remote_is_the_one_of_its_head_or_of_the_fleet_file(tmp_path: Path) -> None:
+    """The working folder of a cluster's fleet need not be a repository."""
+    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=trunk", "remote.git")
+    found = found_of_remote(tmp_path)
+    assert found.fails
+    assert "has no branch" in found.found
+    assert found.place == str(tmp_path / "fleet.toml")
+    origin = new_repository(tmp_path / "origin")
+    git(origin, "push", "--quiet", str(tmp_path / "remote.git"), "main:trunk", "main:release")
+    found = found_of_remote(tmp_path)
+    assert (found.found, found.place, found.fails) == ("branch trunk", str(tmp_path / "remote.git"), False)
+    assert found_of_remote(tmp_path, more='branch = "release"').found == "branch release"
+    other = found_of_remote(tmp_path, more='branch = "other"')
+    assert (other.found, other.fails) == (f"The remote {tmp_path}/remote.git has no branch other", True)
+
+
+def test_a_remote_that_does_not_answer_fails_with_a_command_to_try(tmp_path: Path) -> None:
+    """The message has what git says, and no user part of the address."""
+    found = found_of_remote(tmp_path, remote="file://ann@localhost/nowhere.git")
+    assert found.fails
+    assert "does not appear to be a git repository" in found.found
+    assert found.remedy.endswith("git ls-remote file://localhost/nowhere.git")
+    assert "ann@" not in found.found

@@ -74,7 +74,7 @@ async def test_a_killed_brain_delays_the_fleet_and_changes_nothing(
 
 async def test_a_frozen_host_does_not_go_on_with_what_another_one_has(tmp_path: Path) -> None:
     """A stopped host renews no fence. When it goes on, the server refuses it, and it leaves its sessions alone."""
-    async with cluster(tmp_path, steps=60) as sandbox:
+    async with cluster(tmp_path, steps=60, detection_s=3) as sandbox:
         sandbox.begin_brain()
         frozen = sandbox.begin_host("one")
         await sandbox.until_working(2)
@@ -89,7 +89,7 @@ async def test_a_frozen_host_does_not_go_on_with_what_another_one_has(tmp_path: 
 
 async def test_hosts_that_share_no_disk_work_on_a_log_of_a_server(tmp_path: Path, postgres: PostgresServer) -> None:
     """Each process has a folder of its own, so the next host sees no file of the lost one. Its session has ended."""
-    async with cluster(tmp_path, steps=300, agents=1, tasks=1, detection_s=4, db=postgres.new_log()) as sandbox:
+    async with cluster(tmp_path, steps=160, agents=1, tasks=1, detection_s=5, db=postgres.new_log()) as sandbox:
         sandbox.begin_brain()
         sandbox.begin_host("one")
         await sandbox.until_working(1)
@@ -97,7 +97,7 @@ async def test_hosts_that_share_no_disk_work_on_a_log_of_a_server(tmp_path: Path
         killed_ns = time.time_ns()
         sandbox.begin_host("two")
         assert await sandbox.until_over() == 0
-        assert sandbox.lives()[0].end_ns < killed_ns + 4_000_000_000
+        assert sandbox.lives()[0].end_ns < killed_ns + 5_000_000_000
         assert await sandbox.problems() == []
         assert len(sandbox.lives()) == 2
 

@@ -18,12 +18,12 @@ from tcp_proxy import Proxy, proxy
 pytestmark = [pytest.mark.anyio, pytest.mark.cluster]
 
 OUTAGE_S = 1.0
-"""Shorter than the detection time."""
+"""Much shorter than the detection time of a patient cluster."""
 
 
 async def test_a_killed_temporal_server_goes_on_with_what_it_had(tmp_path: Path) -> None:
     """Sessions live through an outage that is shorter than their fence, and no task is done again."""
-    async with cluster(tmp_path, steps=60, detection_s=12, hopeless=1) as sandbox:
+    async with cluster(tmp_path, steps=60, hopeless=1) as sandbox:
         sandbox.begin_brain()
         sandbox.begin_host("one")
         await sandbox.until_working(2)
@@ -37,7 +37,7 @@ async def test_a_killed_temporal_server_goes_on_with_what_it_had(tmp_path: Path)
 
 async def test_an_outage_of_temporal_beyond_the_fence_ends_the_sessions(tmp_path: Path) -> None:
     """That is the price of one run at a time. The tasks are tried again once the server is there."""
-    async with cluster(tmp_path, steps=60, detection_s=2) as sandbox:
+    async with cluster(tmp_path, steps=200, tasks=2, detection_s=3) as sandbox:
         sandbox.begin_brain()
         sandbox.begin_host("one")
         await sandbox.until_working(2)
@@ -51,7 +51,7 @@ async def test_an_outage_of_temporal_beyond_the_fence_ends_the_sessions(tmp_path
 
 async def test_a_killed_postgresql_server_delays_the_fleet(tmp_path: Path, postgres: PostgresServer) -> None:
     """Brain and hosts wait for the server of the log; the sessions go on, and no task is done again."""
-    async with cluster(tmp_path, steps=60, detection_s=12, hopeless=1, db=postgres.new_log()) as sandbox:
+    async with cluster(tmp_path, steps=60, hopeless=1, db=postgres.new_log()) as sandbox:
         sandbox.begin_brain()
         for name in ("one", "two"):
             sandbox.begin_host(name)
@@ -69,7 +69,7 @@ async def test_a_host_that_is_cut_off_from_temporal_loses_its_work(
     tmp_path: Path, cut_off: Callable[[Proxy], None]
 ) -> None:
     """Its sessions end at their fences, before another host has them. Afterwards what it has sent is lost, or late."""
-    async with cluster(tmp_path, steps=60) as sandbox:
+    async with cluster(tmp_path, steps=200, tasks=2, detection_s=3) as sandbox:
         with proxy(sandbox.server.port) as between:
             sandbox.begin_brain()
             sandbox.begin_host("one", server=f"127.0.0.1:{between.port}")
@@ -88,7 +88,7 @@ async def test_a_brain_that_is_cut_off_from_postgresql_delays_the_fleet(
 ) -> None:
     """The outcome of a commit is unknown meanwhile. The sessions go on, and no task is done again."""
     db = postgres.new_log()
-    async with cluster(tmp_path, steps=60, detection_s=12, hopeless=1, db=db) as sandbox:
+    async with cluster(tmp_path, steps=60, hopeless=1, db=db) as sandbox:
         with proxy(postgres.port) as between:
             sandbox.begin_brain(db=db.replace(f":{postgres.port}/", f":{between.port}/"))
             sandbox.begin_host("one")
@@ -103,7 +103,7 @@ async def test_a_brain_that_is_cut_off_from_postgresql_delays_the_fleet(
 
 async def test_hosts_with_clocks_minutes_apart_do_not_overlap(tmp_path: Path) -> None:
     """A fence is a time of a clock that cannot be set. The work of a dead late host goes to an early one."""
-    async with cluster(tmp_path, steps=60, hopeless=1) as sandbox:
+    async with cluster(tmp_path, steps=60, detection_s=3, hopeless=1) as sandbox:
         sandbox.begin_brain()
         sandbox.begin_host("late", around=clock_ahead(-300))
         await sandbox.until_working(2)

@@ -10,7 +10,7 @@ from lifefold.interpreters.fleet_file.cluster import ClusterPlan, Pool
 FILE = """
 [fleet]
 name = "demo"
-
+{fleet}
 [[agents]]
 name = "coder"
 count = 2
@@ -51,10 +51,10 @@ agents = ["coder"]
 """
 
 
-def loaded(folder: Path, cluster: str) -> Fleet:
-    """Return a fleet with this table."""
+def loaded(folder: Path, cluster: str, fleet: str = "") -> Fleet:
+    """Return a fleet with this table, and with these lines of ``[fleet]``."""
     file = folder / "fleet.toml"
-    file.write_text(FILE.format(cluster=cluster))
+    file.write_text(FILE.format(cluster=cluster, fleet=fleet))
     return load(file)
 
 
@@ -97,6 +97,31 @@ def test_one_agent_of_a_count_can_be_in_a_pool_of_its_own(tmp_path: Path) -> Non
     assert [plan.pool_of(name) for name in ("coder-1", "coder-2")] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("remote", "address"),
+    [
+        ("ssh://git@git.example.org:22/docs.git", "ssh://git@git.example.org:22/docs.git"),
+        ("git@git.example.org:docs.git", "git@git.example.org:docs.git"),
+        ("file:///srv/docs.git", "file:///srv/docs.git"),
+        ("/srv/docs.git", "/srv/docs.git"),
+        ("../docs.git", "{folder}/../docs.git"),
+    ],
+)
+def test_a_remote_is_an_address_or_a_path_from_the_fleet_file(tmp_path: Path, remote: str, address: str) -> None:
+    """Git reads it from another folder than that of the file."""
+    table = f'[cluster]\nremote = "{remote}"\nbranch = "release/1.x"'
+    plan = loaded(tmp_path, table, 'repository = "."').cluster
+    assert (plan.remote, plan.branch) == (address.format(folder=tmp_path), "release/1.x")
+
+
+def test_a_password_in_the_address_of_a_remote_is_refused_and_not_shown(tmp_path: Path) -> None:
+    """Git asks a credential helper for it."""
+    with pytest.raises(FleetFileError, match="an address without a password") as refused:
+        loaded(tmp_path, '[cluster]\nremote = "https://ann:xyzzy@git.example.org/d.git"', 'repository = "."')
+    assert "xyzzy" not in str(refused.value)
+    assert "https://...@git.example.org/d.git" in str(refused.value)
+
+
 def test_where_a_fleet_runs_is_no_part_of_its_plan(tmp_path: Path) -> None:
     """A log goes on with the table and without it."""
     assert loaded(tmp_path, WHOLE).meaning == loaded(tmp_path, "").meaning
@@ -108,6 +133,10 @@ def test_where_a_fleet_runs_is_no_part_of_its_plan(tmp_path: Path) -> None:
         ('[cluster]\nengine = "127.0.0.1:7233"', "cluster.engine", 'such as "temporal://127.0.0.1:7233"'),
         ('[cluster]\nengine = "temporal://host"', "cluster.engine", "the address of a Temporal server"),
         ('[cluster]\nlog = "fleet.db"', "cluster.log", "a log on a PostgreSQL server"),
+        ('[cluster]\nremote = "-x"', "cluster.remote", "the address of a git repository"),
+        ('[cluster]\nremote = "/srv/d.git"', "cluster.remote", "with repository in [fleet]"),
+        ('[cluster]\nbranch = "a..b"', "cluster.branch", "the name of a branch"),
+        ('[cluster]\nbranch = "main"', "cluster.branch", "accepted: with remote"),
         ('[cluster]\ndetection = "500ms"', "cluster.detection", 'at least "1s"'),
         ("[cluster]\ncapacity = 0", "cluster.capacity", "an integer from 1"),
         ('[cluster]\ntls_cert = "a"', "cluster.tls_cert", "tls_key is missing; accepted: both, or neither"),

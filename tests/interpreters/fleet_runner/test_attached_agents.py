@@ -1,5 +1,6 @@
 """An operator continues the conversation of an agent by hand, and gives it back: nothing of it is lost."""
 
+import json
 import shlex
 import time
 from collections.abc import Callable
@@ -76,6 +77,11 @@ def test_an_attached_conversation_goes_on_by_hand_and_then_with_the_agent(tmp_pa
         ]
         again = sandbox.call("attach", "task:talks", "--exec").stdout.splitlines()
         assert again == ["talks: is paused already", printed[1], "at the terminal with /its own", printed[2]]
+        answers = [json.loads(line) for line in sandbox.call("attach", "task:talks", "--json").stdout.splitlines()]
+        assert [(each["command"], each["target"], each["reason"]) for each in answers] == [
+            ("attach", "talks", printed[1])
+        ]
+        assert "accepted: one of them" in sandbox.call("attach", "task:talks", "--json", "--exec", code=2).stderr
         assert (worktree / "by_hand").read_text() == f"{worktree} --resume={conversation}\n"
         sandbox.call("resume", "talks")
         run.rest()

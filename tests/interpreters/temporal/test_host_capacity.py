@@ -45,7 +45,7 @@ async def placed(at: Host, aggregate: str, pool: str = "default") -> bool:
     try:
         return bool(await environment.run(at.place, aggregate) == "one")
     except ApplicationError as error:
-        return "one is full" not in str(error)
+        return "one: it is full" not in str(error)
 
 
 async def test_a_burst_of_aggregates_does_not_exceed_the_capacity(store: SqliteStore) -> None:

@@ -16,6 +16,7 @@ from fleet_sandbox import Sandbox
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.commands.browsing import NICENESS
 from lifefold.interpreters.web.server import opened
+from terminal import Terminal
 from web_desk import WAIT_S, served
 
 
@@ -53,6 +54,17 @@ def test_a_run_serves_the_desk_beside_it_and_ends_it(tmp_path: Path) -> None:
     assert "1 of 1 tasks closed" in said
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(address[1], timeout=WAIT_S)
+
+
+def test_a_live_display_shows_the_address_of_its_desk(tmp_path: Path) -> None:
+    """The display covers the printed address, so it has the address on a line of its own while the run lasts."""
+    sandbox = Sandbox(tmp_path).prepare("plain-1", repository=False, gates=("plain-1",))
+    with Terminal(tmp_path, "run", str(sandbox.fleet), "--serve", "0") as terminal:
+        with sandbox.at_gate("plain-1"):
+            drawn = terminal.until("1 running", "login?token=", "AGENT")
+            shown = drawn[drawn.rindex("fleet sandbox") :]
+            assert re.search(r"\x1b\\http://127\.0\.0\.1:\d+/login\?token=[\w-]{43}\x1b", shown)
+        assert "login?token=" not in terminal.rest().rpartition("fleet sandbox")[2]
 
 
 def test_a_run_goes_on_without_a_desk_that_cannot_begin(tmp_path: Path) -> None:

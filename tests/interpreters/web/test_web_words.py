@@ -66,6 +66,18 @@ def test_a_failed_task_says_why_and_is_retried_where_it_is_seen(stuck: Path) -> 
     assert folded(stuck).record("board", "task:one").state == "OPEN"
 
 
+def test_the_past_names_no_command_and_an_attempt_ends_in_words(stuck: Path) -> None:
+    """Nothing can be changed there, so a command would lead nowhere."""
+    with served([stuck]) as desk:
+        at = desk.json("/fleets/fleet.json")["at"]["seq"]
+        desk.give("fleet", {"command": "pause", "names": ["ann"]})
+        text = desk.get(f"/fleets/fleet?at={at}", accept="text/html").text
+        assert "waits for your approval" in text
+        assert "lifefold approve" not in text
+        (claim,) = desk.json("/fleets/fleet/tasks/three.json")["claims"]
+        assert claim["ended"] == "waiting for approval"
+
+
 def test_work_is_approved_and_rejected_beside_its_difference(stuck: Path) -> None:
     with served([stuck]) as desk:
         (wait,) = desk.json("/fleets/fleet/tasks/three/diff.json")["waits"]

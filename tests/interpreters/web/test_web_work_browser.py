@@ -41,3 +41,23 @@ def test_an_open_difference_is_read_again_when_its_task_has_changed(browser: Bro
         expect(page.locator("h1")).to_contain_text("to be retried")
         expect(page.locator("#diff[open]")).to_have_attribute("data-loaded", "yes")
         assert len(asked) == 2
+
+
+def test_a_difference_that_did_not_arrive_is_asked_for_when_it_is_opened_again(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """The link to its page stays meanwhile."""
+    log = apart(partial(at_work, tmp_path / "fleet.db"))
+    with served([log.path]) as desk, window(browser, desk) as of:
+        page = of.open("/fleets/fleet/tasks/T1")
+        page.route("**/diff", lambda route: route.abort())
+        work = page.get_by_text("what it has changed")
+        with page.expect_event("requestfailed"):
+            work.click()
+        expect(page.locator("#diff a")).to_be_visible()
+        page.unroute("**/diff")
+        work.click()
+        expect(page.locator("#diff:not([open])")).to_have_count(1)
+        work.click()
+        expect(page.locator("#diff")).to_have_attribute("data-loaded", "yes")
+        expect(page.locator("#diff a")).to_have_count(0)

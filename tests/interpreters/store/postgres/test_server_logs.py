@@ -149,6 +149,30 @@ def test_a_user_who_may_only_read_reads_and_is_told_that_it_cannot_write(
         assert anyio.run(store.read) == [entry("a", 1)]
         with pytest.raises(Unwritable, match="this user may not do that"):
             anyio.run(store.submit, "a", b"{}")
+        anyio.run(store.say, "host/one", "first")
+        anyio.run(store.say, "host/one", "second")
+        (found,) = anyio.run(store.members).every
+        assert (found.name, found.said) == ("host/one", "second")
+        now_ms = anyio.run(store.members).now_ms
+        assert 0 <= now_ms - found.heard_ms < 60_000
+        anyio.run(store.dismiss, "host/one")
+        assert anyio.run(store.members).every == ()
+
+
+def test_the_next_writer_adds_the_table_of_a_cluster_to_an_older_log(
+    address: Address, session: psycopg.Connection
+) -> None:
+    """Until then nothing is said, and nothing fails."""
+    PostgresStore.create(address, {}).close()
+    session.execute("DROP TABLE members")
+    session.execute("UPDATE meta SET value = '2' WHERE name = 'schema'")
+    with PostgresStore.peek(address) as store:
+        anyio.run(store.say, "host/one", "there")
+        anyio.run(store.dismiss, "host/one")
+        assert anyio.run(store.members).every == ()
+        PostgresStore.open(address).close()
+        anyio.run(store.say, "host/one", "there")
+        assert [each.said for each in anyio.run(store.members).every] == ["there"]
 
 
 def test_commits_wait_for_the_disk_whatever_the_default_of_the_role_is(

@@ -1,0 +1,13 @@
+-- The roles of a log, for an administrator of the database of the logs: the brain writes, hosts read.
+-- Set their passwords with \password, and put them into the secrets.
+CREATE ROLE fleets LOGIN;
+CREATE ROLE fleet_hosts LOGIN;
+GRANT CREATE ON DATABASE agents TO fleets;
+-- Each log that the brain makes from now on can be read by hosts.
+ALTER DEFAULT PRIVILEGES FOR ROLE fleets GRANT USAGE ON SCHEMAS TO fleet_hosts;
+ALTER DEFAULT PRIVILEGES FOR ROLE fleets GRANT SELECT ON TABLES TO fleet_hosts;
+
+-- A host says how it is, in one table of the log. The right for that follows when the brain has made the log "docs";
+-- without it a host works, and is not shown:
+--
+--     GRANT INSERT, UPDATE, DELETE ON docs.members TO fleet_hosts;

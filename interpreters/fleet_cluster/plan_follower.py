@@ -1,0 +1,60 @@
+"""How a host follows the plan in force: its fleet file has to be the one by which the brain decides.
+
+The brain says which plan is in force, before anything leaves it that follows from a change. A host with another fleet
+file takes no agents, and begins nothing for those that it has. It reads its file again until that is the plan in force.
+"""
+
+import contextlib
+from typing import Final
+
+from lifefold.interpreters.fleet_file import FleetFileError, load
+from lifefold.interpreters.fleet_runner.handlers import Handlers
+from lifefold.interpreters.fleet_runner.hosts import brain_said, digest_of
+from lifefold.interpreters.store import LogStore, StoreError
+from lifefold.interpreters.temporal.wire import Attend
+
+WHAT: Final = "begin its work"
+"""What an agent waits to do while its host has another plan."""
+
+
+class PlanFollower:
+    """Compares the fleet file of a host with the plan in force, and adopts a changed file."""
+
+    def __init__(self, handlers: Handlers, store: LogStore) -> None:
+        """Begin with the fleet of the handlers."""
+        self.refusal = ""
+        """Why this host takes no work; empty if it does."""
+        self._handlers: Final = handlers
+        self._store: Final = store
+        self._digest = digest_of(handlers.fleet.meaning)
+
+    async def follow(self) -> bool:
+        """Tell whether the fleet of this host is the plan in force; adopt the fleet file if it is by now."""
+        with contextlib.suppress(StoreError):  # an unreadable table hinders no host
+            said = brain_said(await self._store.members())
+            self.refusal = "" if said is None or said.plan == self._digest else self._read_again(said.plan, said.change)
+        return not self.refusal
+
+    def _read_again(self, plan: str, change: int) -> str:
+        """Adopt the fleet file if it is the plan in force; return why not."""
+        before = self._handlers.fleet
+        try:
+            fleet = load(before.source, watch=before.watch)
+        except FleetFileError as error:
+            return f"its fleet file cannot be read: {error}"
+        in_force = f"change {change}" if change else "the plan"
+        if digest_of(fleet.meaning) != plan:
+            return f"{before.source} is not the fleet file with {in_force} in force; copy that of the brain there"
+        self._handlers.adopt(fleet)
+        self._digest = plan
+        self._handlers.tell(fleet.name, f"follows its fleet file: {in_force} is in force")
+        return ""
+
+    async def may_begin(self, work: Attend) -> bool:
+        """Tell whether an activity may begin; show what it waits for if not."""
+        agent = work.aggregate.partition("/")[2] or work.aggregate
+        if await self.follow():
+            self._handlers.operator.out_of_the_way(agent, WHAT)
+            return True
+        self._handlers.operator.in_the_way(agent, WHAT, self.refusal)
+        return False

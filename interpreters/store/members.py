@@ -1,0 +1,66 @@
+"""What the processes of a cluster say of themselves, in a table beside the entries of their log.
+
+Each process has one row, which its next word replaces. So a log does not grow by heartbeats, and no rule depends on
+them. The time of a row is that of the database: the clocks of hosts need not agree. A copy of a log has no rows.
+"""
+
+from typing import Final, NamedTuple
+
+from lifefold.interpreters.store.connection import Connection
+
+TABLE: Final = (
+    "CREATE TABLE IF NOT EXISTS members (name TEXT PRIMARY KEY, said TEXT NOT NULL, heard_ms BIGINT NOT NULL)"
+)
+"""The statement that makes the table, in both databases."""
+
+
+class Member(NamedTuple):
+    """A process of a cluster, the text that it said last, and the time of that in Unix milliseconds."""
+
+    name: str
+    said: str
+    heard_ms: int
+
+
+class Members(NamedTuple):
+    """The processes of a cluster by name, at a time of the database in Unix milliseconds."""
+
+    now_ms: int
+    every: tuple[Member, ...] = ()
+
+
+def members(connection: Connection) -> Members:
+    """Return what the processes of a cluster said last; a log of an earlier version has no table for it."""
+    if connection.execute(IS_THERE).fetchone() is None:
+        return Members(_now_ms(connection))
+    rows = connection.execute("SELECT name, said, heard_ms FROM members ORDER BY name").fetchall()
+    return Members(_now_ms(connection), tuple(Member(str(name), str(said), int(at_ms)) for name, said, at_ms in rows))
+
+
+def say(connection: Connection, name: str, said: str) -> None:
+    """Replace what a process said; nothing in a log of an earlier version, until its writer has opened it."""
+    if connection.execute(IS_THERE).fetchone() is not None:
+        connection.execute(_SAY, (name, said, _now_ms(connection)))
+
+
+def dismiss(connection: Connection, name: str) -> None:
+    """Remove the row of a process that has left."""
+    if connection.execute(IS_THERE).fetchone() is not None:
+        connection.execute("DELETE FROM members WHERE name = ?", (name,))
+
+
+def _now_ms(connection: Connection) -> int:
+    (now_ms,) = connection.execute(NOW_MS).fetchone()
+    return int(now_ms)
+
+
+NOW_MS: Final = "SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+"""The statement for the time of the database; ``lifefold.interpreters.store.postgres`` translates it."""
+
+IS_THERE: Final = "PRAGMA table_info(members)"
+"""The statement that has a row if the log has the table; also translated."""
+
+_SAY: Final = (
+    "INSERT INTO members (name, said, heard_ms) VALUES (?, ?, ?)"
+    " ON CONFLICT (name) DO UPDATE SET said = excluded.said, heard_ms = excluded.heard_ms"
+)

@@ -1,0 +1,160 @@
+"""A git remote: its references are read, brought and pushed, each push with the values that it expects there.
+
+*No agent redirects it.* Agents can write the configuration of a repository that they work in, and with it the address
+of a remote or the program that reaches it. So these commands run in a repository of their own, the *exchange*. It has
+no configuration of agents, and shares the objects of the repository in which agents work.
+
+*A push is all or nothing.* It names the value that each reference must have, and the remote compares and moves all of
+them in one transaction. A process that was frozen in the middle of a push cannot undo what others have pushed since.
+After a failed push the references are read again: the push may have succeeded although its answer was lost.
+
+*Secrets* belong to git: credential helpers, and keys of ssh. No message has the user part of an address.
+"""
+
+import re
+from collections.abc import Container, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from lifefold.interpreters.processes.private import make_private
+from lifefold.interpreters.worktrees.errors import STDERR_LINES, GitError, InTheWayError
+from lifefold.interpreters.worktrees.git import GIT_LIMITS, Answer, Git, shown
+from lifefold.interpreters.worktrees.pinned import Pins
+
+LOOK_MS: Final = 60_000
+"""The longest time for a remote to name its references."""
+
+FETCH_MS: Final = 3_600_000
+"""The longest time for a fetch: the first one brings the whole history."""
+
+STALLED: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=60")
+"""Options of git: a transfer by HTTP without a byte in 60 s has failed."""
+
+PUT_ROUNDS: Final = 3
+"""The number of tries to move references that only this run moves."""
+
+_USER: Final = re.compile(r"(?<=://)[^/@\s]*@")
+_BROUGHT: Final = "refs/brought/"
+
+
+class RemoteAwayError(InTheWayError):
+    """The remote does not answer, or refuses to be read."""
+
+
+class RefusedPushError(InTheWayError):
+    """The remote refuses a push, such as by a hook or for want of permission."""
+
+
+class Change(NamedTuple):
+    """The move of a reference: its full name, its new commit, and the commit that it has before; empty for none."""
+
+    name: str
+    new: str
+    expected: str
+
+
+class Remote:
+    """The remote at the address ``url``; ``folder`` is the exchange, and ``objects`` the folder of its objects."""
+
+    def __init__(self, url: str, folder: Path, objects: Path) -> None:
+        self.shown: Final = shown_address(url)
+        self._url: Final = url
+        self._folder: Final = folder
+        pins = Pins(folder, folder, folder, objects=objects)
+        self._git: Final = Git(folder, pins=pins)
+        self._look: Final = Git(folder, replace(GIT_LIMITS, timeout_ms=LOOK_MS, grace_ms=0), pins)
+        self._fetch: Final = Git(folder, replace(GIT_LIMITS, timeout_ms=FETCH_MS, grace_ms=0), pins)
+        self._put: Final[dict[str, str]] = {}
+
+    async def begin(self) -> None:
+        """Make the exchange, if there is none."""
+        make_private(self._folder)
+        if not (self._folder / "HEAD").is_file():
+            await Git(self._folder).run("init", "--quiet", "--bare", "--template=", str(self._folder))
+
+    async def values(self, *names: str) -> dict[str, str]:
+        """Return the commits of references of the remote, without those that do not exist. ``*`` stands for any text.
+
+        Raises RemoteAwayError.
+        """
+        if not names:
+            return {}
+        listed = await self._reached(self._look, "ls-remote", "--quiet", "--refs", self._url, *names)
+        pairs = (line.partition("\t") for line in listed.text.splitlines())
+        prefixes = tuple(name.removesuffix("*") for name in names if name.endswith("*"))
+        return {name: commit for commit, _, name in pairs if name in names or name.startswith(prefixes)}
+
+    async def head(self) -> str:
+        """Return the full name of the branch that the remote's HEAD names; empty if it names none."""
+        listed = await self._reached(self._look, "ls-remote", "--quiet", "--symref", self._url, "HEAD")
+        found = re.match(r"ref: (\S+)\tHEAD", listed.text)
+        return found[1] if found else ""
+
+    async def bring(self, *names: str) -> dict[str, str]:
+        """Fetch references that exist, as far as their commits are not here, and return their commits.
+
+        Raises RemoteAwayError.
+        """
+        found = await self.values(*names)
+        missing = [name for name, commit in found.items() if not await self._git.commit_at(commit)]
+        if missing:
+            specs = [f"+{name}:{_brought(name)}" for name in missing]
+            options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no")
+            await self._reached(self._fetch, "fetch", *options, self._url, *specs)
+            found |= {name: await self._git.commit_at(_brought(name)) for name in missing}
+        return found
+
+    async def push(self, *changes: Change) -> bool:
+        """Move references of the remote, all or none. Return False if one of them has another value than expected.
+
+        A repetition of a push that has succeeded returns True. Raises RemoteAwayError, RefusedPushError.
+        """
+        leases = [f"--force-with-lease={each.name}:{each.expected}" for each in changes]
+        specs = [f"{each.new}:{each.name}" for each in changes]
+        options = ("--quiet", "--atomic", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
+        push = ("push", *options, *leases, self._url, *specs)
+        answer = await self._reached(self._git, *push, accept=range(-64, 256))
+        if answer.status == 0:
+            return True
+        found = await self.values(*(each.name for each in changes))
+        if all(found.get(each.name) == each.new for each in changes):
+            return True
+        if any(found.get(each.name, "") != each.expected for each in changes):
+            return False
+        names = shown(tuple(each.name for each in changes))
+        what = f"The remote {self.shown} does not take {names}: {self._quoted(answer.stderr)}"
+        raise RefusedPushError(what, self._folder, "Correct that at the remote; the push is repeated then.")
+
+    async def put(self, commits: Mapping[str, str]) -> None:
+        """Point references, which this run alone moves, to commits. Raises RemoteAwayError, RefusedPushError."""
+        expected = {name: self._put.get(name, "") for name in commits}
+        for _ in range(PUT_ROUNDS):
+            if await self.push(*(Change(name, new, expected[name]) for name, new in commits.items())):
+                self._put.update(commits)
+                return
+            found = await self.values(*commits)
+            expected = {name: found.get(name, "") for name in commits}
+        what = f"Other processes move {shown(tuple(commits))} of {self.shown}"
+        raise InTheWayError(what, self._folder, "End them; the push is repeated then.")
+
+    async def _reached(self, git: Git, *arguments: str, accept: Container[int] = (0,)) -> Answer:
+        """Run a command that speaks with the remote. Raises RemoteAwayError if its exit status is not accepted."""
+        try:
+            return await git.run(*STALLED, *arguments, accept=accept)
+        except GitError as error:
+            what = f"The remote {self.shown} does not answer git {arguments[0]}: {self._quoted(error.stderr)}"
+            raise RemoteAwayError(what, self._folder, "The operation is repeated by itself.") from error
+
+    def _quoted(self, stderr: str) -> str:
+        lines = stderr.replace(self._url, self.shown).splitlines()
+        return " / ".join(line for each in lines[-STDERR_LINES:] if (line := _USER.sub("", each).strip()))
+
+
+def shown_address(url: str) -> str:
+    """Return an address without its user part, which may be a secret."""
+    return _USER.sub("", url)
+
+
+def _brought(name: str) -> str:
+    return f"{_BROUGHT}{name.removeprefix('refs/')}"

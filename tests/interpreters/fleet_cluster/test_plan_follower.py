@@ -1,0 +1,103 @@
+"""A host works by the plan in force only: with another fleet file it takes no work, and begins nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+pytest.importorskip("temporalio", reason="needs the extra temporal")
+
+from lifefold.interpreters.fleet_cluster.host import HostFolders
+from lifefold.interpreters.fleet_cluster.plan_follower import PlanFollower
+from lifefold.interpreters.fleet_file import load
+from lifefold.interpreters.fleet_runner.blocked_merges import Waits
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.handlers import Handlers
+from lifefold.interpreters.fleet_runner.hosts import BRAIN, BrainSaid, digest_of
+from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.temporal.wire import Attend, Place, Slot, Times
+
+pytestmark = pytest.mark.anyio
+
+FLEET = """
+[fleet]
+name = "demo"
+[[agents]]
+name = "ann"
+command = ["true"]
+[[tasks]]
+id = "t"
+prompt = "x"
+"""
+BOB = '[[agents]]\nname = "bob"\ncommand = ["true"]\n'
+WORK = Attend("demo", "worker/ann", Slot("session", "RunSession", 1), Place(1, 0), "queue", Times())
+
+
+class Following:
+    """A host's fleet file, its handlers, and the log in which the brain says its plan."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "fleet.toml"
+        self.file.write_text(FLEET)
+        self.store = SqliteStore.create(folder / "log.db", {})
+        place = FleetFolder(folder / "log.db")
+        workplace = HostFolders.open(place.worktrees)
+        self.handlers = Handlers(load(self.file), place, workplace, run="run", waits=Waits())
+        self.follower = PlanFollower(self.handlers, self.store)
+
+    async def says(self, text: str, change: int = 1) -> None:
+        """Let the brain say that the plan of a fleet file is in force."""
+        other = self.file.with_name("brain.toml")
+        other.write_text(text)
+        said = BrainSaid("brain.example", 1, 1, digest_of(load(other).meaning), change)
+        await self.store.say(BRAIN, msgspec.json.encode(said).decode())
+
+
+@pytest.fixture(name="host")
+def _host(tmp_path: Path) -> Iterator[Following]:
+    host = Following(tmp_path)
+    yield host
+    host.store.close()
+
+
+async def test_a_host_without_word_of_a_brain_takes_work(host: Following) -> None:
+    """Its fleet file was that of the brain when it began."""
+    assert await host.follower.follow()
+    await host.says(FLEET)
+    assert await host.follower.may_begin(WORK)
+    assert host.follower.refusal == ""
+
+
+async def test_a_host_with_another_fleet_file_waits_for_that_of_the_brain(host: Following) -> None:
+    """Operators see why, and the host goes on by itself."""
+    await host.says(FLEET + BOB, change=3)
+    assert not await host.follower.may_begin(WORK)
+    assert "is not the fleet file with change 3 in force; copy that of the brain there" in host.follower.refusal
+    (wait,) = host.handlers.operator.waits.present
+    assert (wait.agent, "waits to begin its work" in wait.said) == ("ann", True)
+    assert host.handlers.fleet.named("bob") is None
+    host.file.write_text(FLEET + BOB)
+    assert await host.follower.may_begin(WORK)
+    assert host.handlers.fleet.named("bob") is not None
+    assert host.handlers.operator.waits.present == ()
+    assert host.handlers.notices[-1] == ("demo", "follows its fleet file: change 3 is in force")
+
+
+async def test_an_unreadable_fleet_file_is_named(host: Following) -> None:
+    """An editor may have written a half of it."""
+    await host.says(FLEET + BOB)
+    host.file.write_text("[fleet")
+    assert not await host.follower.follow()
+    assert "its fleet file cannot be read: " in host.follower.refusal
+
+
+async def test_a_removed_agent_stays_known(host: Following) -> None:
+    """It may have a session here."""
+    host.file.write_text(FLEET + BOB)
+    await host.says(FLEET + BOB)
+    assert await host.follower.follow()
+    host.file.write_text(FLEET)
+    await host.says(FLEET, change=2)
+    assert await host.follower.follow()
+    assert host.handlers.fleet.named("bob") is not None

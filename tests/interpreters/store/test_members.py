@@ -1,0 +1,56 @@
+"""What the processes of a cluster say of themselves, beside the entries of a log."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+
+from conformance import entry
+from lifefold.interpreters.store import Batch, Member, SqliteStore
+from lifefold.interpreters.store.past import log_at
+
+pytestmark = pytest.mark.anyio
+
+
+def said(found: tuple[Member, ...]) -> dict[str, str]:
+    """Return the words of each process."""
+    return {each.name: each.said for each in found}
+
+
+async def test_a_process_has_one_row_which_its_next_word_replaces(made: Path) -> None:
+    """A process that only reads the log may speak, and a writer at work is not disturbed."""
+    with SqliteStore.open(made) as writer, SqliteStore.peek(made) as host:
+        await host.say("host/one", "first")
+        await host.say("host/two", "there")
+        await host.say("host/one", "second")
+        await writer.append(Batch((entry("a", 3),)))
+        found = await writer.members()
+        assert said(found.every) == {"host/one": "second", "host/two": "there"}
+        assert all(0 <= found.now_ms - each.heard_ms < 60_000 for each in found.every)
+        await host.dismiss("host/two")
+        assert said((await host.members()).every) == {"host/one": "second"}
+        assert len(await host.read()) == 3
+
+
+async def test_the_next_writer_adds_the_table_to_an_older_log(made: Path) -> None:
+    """Until then nothing is said, and nothing fails."""
+    with closing(sqlite3.connect(made)) as other:
+        other.execute("DROP TABLE members")
+        other.commit()
+    with SqliteStore.peek(made) as host:
+        await host.say("host/one", "there")
+        await host.dismiss("host/one")
+        assert (await host.members()).every == ()
+        SqliteStore.open(made).close()
+        await host.say("host/one", "there")
+        assert said((await host.members()).every) == {"host/one": "there"}
+
+
+def test_the_past_has_no_processes(made: Path) -> None:
+    """They are those of now."""
+    with SqliteStore.peek(made) as host:
+        anyio.run(host.say, "host/one", "there")
+    with log_at(made, 1) as past:
+        assert anyio.run(past.members).every == ()
