@@ -1,7 +1,6 @@
 """The processes of the manifests for Kubernetes, with their arguments and variables, on servers of this machine."""
 
 import os
-import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,9 +85,6 @@ def test_the_pods_of_the_manifests_close_all_tasks(
     assert journal.settled == {"install": "closed", "upgrade": "closed"}
     answers = pods[1].rglob("answer.txt")
     assert [int(each.read_text()) > 0 for each in answers] == [True, True]
-    (later,) = re.findall(r"^-- +(GRANT .+;)$", GRANTS.decode(), re.MULTILINE)
-    with psycopg.connect(database_of(postgres), autocommit=True) as session:
-        session.execute(later.encode())
     change(postgres, b"DELETE FROM docs.members")
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         change(postgres, b"DELETE FROM docs.entries")
