@@ -9,8 +9,7 @@ from typing import Final
 
 import anyio
 from anyio.abc import TaskStatus
-from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from lifefold.interpreters.temporal.aggregate_workflow import AggregateWorkflow
 from lifefold.interpreters.temporal.commits import Commits
@@ -27,11 +26,6 @@ STICKY: Final = timedelta(seconds=2)
 """How long the server waits for a brain that may be dead, before it gives a workflow to another one."""
 
 WORKFLOWS: Final[tuple[type, ...]] = (AggregateWorkflow, SessionWorkflow)
-
-RUNNER: Final = SandboxedWorkflowRunner(
-    restrictions=SandboxRestrictions.default.with_passthrough_modules("lifefold", "msgspec")
-)
-"""Runs workflows in the sandbox of the SDK, which finds what is not deterministic."""
 
 
 class Brain:
@@ -50,7 +44,7 @@ class Brain:
             task_queue=brain_queue(self._cluster.fleet),
             workflows=list(WORKFLOWS),
             activities=[self._commits.open, self._commits.commit, Post(self._cluster).deliver],
-            workflow_runner=RUNNER,
+            workflow_runner=UnsandboxedWorkflowRunner(),  # a sandbox for each would take a third of the time
             sticky_queue_schedule_to_start_timeout=STICKY,
         )
         async with at_work(worker):

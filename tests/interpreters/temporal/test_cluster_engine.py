@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 from temporalio.worker import Replayer
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from kiln import Called, Lit, Smashed, Stoked
 from lifefold.core.kernel import Envelope, replace
 from lifefold.interpreters.temporal import Times
-from lifefold.interpreters.temporal.brain import RUNNER, WORKFLOWS
+from lifefold.interpreters.temporal.brain import WORKFLOWS
 from lifefold.interpreters.temporal.converter import CONVERTER
 from lifefold.interpreters.temporal.wire import FENCED
 from temporal_pottery import ClusterPottery, pottery_on
@@ -170,7 +171,10 @@ async def test_a_loss_and_the_wish_to_end_at_the_same_time_are_both_told(pottery
 
 
 async def test_a_recorded_history_replays(pottery: ClusterPottery) -> None:
-    """The loop is deterministic: the server's record of a firing leads it to the same commands again."""
+    """The loop is deterministic: the server's record of a firing leads it to the same commands again.
+
+    It does so in the sandbox of the SDK, which refuses clocks, files and random numbers. A brain runs without it.
+    """
     await pottery.begin_host()
     await pottery.open()
     await pottery.say(Lit())
@@ -178,6 +182,8 @@ async def test_a_recorded_history_replays(pottery: ClusterPottery) -> None:
     pottery.hands.out.set()
     await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
     histories = [await pottery.cluster.handle(name).fetch_history() for name in ("kiln/a", "tally")]
-    replayer = Replayer(workflows=list(WORKFLOWS), workflow_runner=RUNNER, data_converter=CONVERTER)
+    restrictions = SandboxRestrictions.default.with_passthrough_modules("lifefold", "msgspec")
+    runner = SandboxedWorkflowRunner(restrictions=restrictions)
+    replayer = Replayer(workflows=list(WORKFLOWS), workflow_runner=runner, data_converter=CONVERTER)
     for history in histories:
         assert (await replayer.replay_workflow(history)).replay_failure is None
