@@ -96,6 +96,8 @@ class Handlers:
         """By activity: its process, and the number of the report that the engine has got and not answered yet."""
         self.is_dead = False
         """Whether the engine has crashed: what a handler still does then has no effect."""
+        self.has_ended: Callable[[], bool] = _never
+        """Whether the engine has stopped: a report that is not accepted then was not decided on."""
         self._system: Final = system
         self._chance: Final = chance
         self._processes: Final = processes
@@ -193,6 +195,8 @@ class Handlers:
             if self.is_dead:
                 return
             self.reporting.pop(part, None)
+            if not taken and self.has_ended():  # the next engine gets the report
+                return
             process.heard = max(process.heard, place + 1)
             if taken and type(event) in machine.last[part[2]]:
                 return
@@ -234,3 +238,7 @@ class Handlers:
 
     async def _sleep(self, span_ms: Range, *name: Any) -> None:
         await anyio.sleep(self._chance.takes_ms(span_ms, *name, self._life) / 1_000)
+
+
+def _never() -> bool:
+    return False

@@ -30,6 +30,7 @@ class EngineLife:
 
     async def _run(self, make: Callable[[], Engine], begun: Callable[[Engine], None]) -> None:
         engine = self.engine = make()
+        self.handlers.has_ended = lambda: engine.has_ended
         begun(engine)
         await engine.run(until=lambda _: self._stops)
 

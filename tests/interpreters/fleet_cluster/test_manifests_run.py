@@ -85,7 +85,7 @@ def test_the_pods_of_the_manifests_close_all_tasks(
     journal = anyio.run(read_journal, pods[0] / ".lifefold" / "docs.db")
     assert journal.settled == {"install": "closed", "upgrade": "closed"}
     answers = pods[1].rglob("answer.txt")
-    assert [each.read_text().strip().isdecimal() for each in answers] == [True, True]
+    assert [int(each.read_text()) > 0 for each in answers] == [True, True]
     (later,) = re.findall(r"^-- +(GRANT .+;)$", GRANTS.decode(), re.MULTILINE)
     with psycopg.connect(database_of(postgres), autocommit=True) as session:
         session.execute(later.encode())
