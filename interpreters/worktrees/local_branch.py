@@ -59,6 +59,7 @@ class LocalBranch:
     async def advance(self, tip: str, commit: str) -> str:
         """Move the branch, and let the user's working tree follow."""
         self._guard.leave(tip, commit)
+        hindrance = ""
         # Shielded: an interrupted fast-forward would need a repair of the user's files.
         with anyio.CancelScope(shield=True):
             hindrance = await self._forward.advance(self._reference, tip, commit)
