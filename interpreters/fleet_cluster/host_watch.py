@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Final
 
-from lifefold.interpreters.fleet_runner.hosts import DRAINING, HOST, LOST, Host, hosts_in
+from lifefold.interpreters.fleet_runner.hosts import AT_WORK, DRAINING, HOST, LOST, Host, hosts_in
 from lifefold.interpreters.fleet_runner.notices import Notice
 from lifefold.interpreters.store import LogStore, Members, StoreError
 
@@ -12,6 +12,8 @@ FORGOTTEN_MS: Final = 86_400_000
 """The silence after which a brain that begins removes the row of a lost host."""
 
 SERVER_IS_AWAY: Final = "the server of Temporal does not answer; sessions end at their fences unless it answers before"
+
+REFUSES: Final = "takes no work: "
 
 _ABOUT: Final = "host "
 """The begin of what a notice about a host is about; the name of an agent has no space."""
@@ -66,11 +68,16 @@ class HostWatch:
             self.notices.append(("brain", "Temporal answers again" if answers else SERVER_IS_AWAY))
 
     def standing(self) -> list[Notice]:
-        """Return the notices that hold: of hosts that are not lost, and one for each that is."""
+        """Return the notices that hold: of hosts that are not lost, and one for each that is, or that takes no work."""
         lost = (
             Notice(f"{_ABOUT}{each.status.name}", _lost(each), each.status.heard_ms)
             for each in self.hosts
             if each.is_lost
+        )
+        refusing = (
+            Notice(f"{_ABOUT}{each.status.name}", f"{REFUSES}{each.status.refuses}", each.status.heard_ms)
+            for each in self.hosts
+            if each.status.refuses and not each.is_lost
         )
         told = (
             Notice(notice.agent, f"{notice.message} (host {each.status.name})", notice.at_ms)
@@ -78,7 +85,7 @@ class HostWatch:
             if not each.is_lost
             for notice in each.said.standing
         )
-        return sorted((*lost, *told), key=lambda notice: notice.at_ms)
+        return sorted((*lost, *refusing, *told), key=lambda notice: notice.at_ms)
 
     def _take(self, host: Host) -> Iterator[tuple[str, str]]:
         """Yield the notices of a host that are new, as agent and message."""
@@ -91,20 +98,28 @@ class HostWatch:
 
     def _changes(self) -> Iterator[tuple[str, str]]:
         """Yield a notice for each host that comes, drains, is lost, or has left."""
-        states = {each.status.name: each.status.state for each in self.hosts}
+        states = {each.status.name: _state(each) for each in self.hosts}
         before, self._states = self._states, states
         known = {each.status.name: each for each in self.hosts}
         for name in sorted(states.keys() | (before or {}).keys()):
             was, now = (before or {}).get(name, ""), states.get(name, "")
-            if was == now or (before is None and now != LOST):
+            if was == now or (before is None and now in {AT_WORK, DRAINING}):
                 continue
             about = f"{_ABOUT}{name}"
             if now == LOST:
                 yield about, _lost(known[name])
             elif now == DRAINING:
                 yield about, "drains: it takes no new work"
-            else:
+            elif now == AT_WORK or not now:
                 yield about, "takes work" if now else "has left"
+            else:
+                yield about, now
+
+
+def _state(host: Host) -> str:
+    """Return the state of a host; if it takes no work, why."""
+    status = host.status
+    return f"{REFUSES}{status.refuses}" if status.state == AT_WORK and status.refuses else status.state
 
 
 def _lost(host: Host) -> str:

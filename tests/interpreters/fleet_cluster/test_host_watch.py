@@ -111,3 +111,15 @@ def test_a_server_that_is_away_is_told_once_and_its_return_too(store: SqliteStor
     for answers in (True, False, False, True):
         watch.hear_of_server(answers=answers)
     assert watch.notices == [("brain", SERVER_IS_AWAY), ("brain", "Temporal answers again")]
+
+
+def test_a_host_that_takes_no_work_says_why_and_when_it_does_again(store: SqliteStore) -> None:
+    """For example its fleet file is another one, or names a program that is not on its machine."""
+    watched = Watched(store)
+    refusing = msgspec.structs.replace(SAID, refuses="its fleet file cannot be read: claude is not there")
+    why = "takes no work: its fleet file cannot be read: claude is not there"
+    assert watched.takes(row("one", refusing)) == [("host one", why)]
+    assert watched.takes(row("one", refusing)) == []
+    assert watched.watch.standing() == [Notice("host one", why, NOW_MS)]
+    assert watched.takes(row("one")) == [("host one", "takes work")]
+    assert watched.watch.standing() == []

@@ -1,7 +1,6 @@
 """The processes of the manifests for Kubernetes, with their arguments and variables, on servers of this machine."""
 
 import os
-import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,10 +84,7 @@ def test_the_pods_of_the_manifests_close_all_tasks(
     journal = anyio.run(read_journal, pods[0] / ".lifefold" / "docs.db")
     assert journal.settled == {"install": "closed", "upgrade": "closed"}
     answers = pods[1].rglob("answer.txt")
-    assert [each.read_text().strip().isdecimal() for each in answers] == [True, True]
-    (later,) = re.findall(r"^-- +(GRANT .+;)$", GRANTS.decode(), re.MULTILINE)
-    with psycopg.connect(database_of(postgres), autocommit=True) as session:
-        session.execute(later.encode())
+    assert [int(each.read_text()) > 0 for each in answers] == [True, True]
     change(postgres, b"DELETE FROM docs.members")
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         change(postgres, b"DELETE FROM docs.entries")

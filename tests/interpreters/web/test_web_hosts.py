@@ -27,8 +27,14 @@ def speaks(log: Path, name: str, **more: Any) -> None:
 def page(followed: FollowedLog, seq: int | None = None) -> tuple[Any, str]:
     """Return the page of a fleet, and its HTML."""
     made = fleet_page(View(followed, seq))
-    known: dict[str, Any] = {"query": {}, "has_reports": False, "keys": {}}
-    values: dict[str, Any] = {"nonce": "n", "now_ms": made.at.at_ms, "here": "/", **known}
+    values: dict[str, Any] = {
+        "nonce": "n",
+        "now_ms": made.at.at_ms,
+        "here": "/",
+        "query": {},
+        "has_reports": False,
+        "keys": {},
+    }
     return made, html("fleet.html", made, values)
 
 
