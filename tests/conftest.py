@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     config.pluginmanager.register(SlowTests(listed()))
     for marker in SHARED:
-        config.pluginmanager.register(CaseShare(marker, config.getoption(f"{marker}_share")))
+        config.pluginmanager.register(CaseShare(marker, getattr(config.option, f"{marker}_share")))
     config.pluginmanager.register(RecordedRuns())
     os.environ["XDG_STATE_HOME"] = state = tempfile.mkdtemp(prefix="lifefold-state-")
     atexit.register(shutil.rmtree, state, ignore_errors=True)
