@@ -16,10 +16,11 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
+from typing import Final
 
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, Ambiguous, BadInput, denied, without_passwords
 from lifefold.interpreters.cli.grammar import parser
@@ -29,7 +30,29 @@ _COMMANDS = "lifefold.interpreters.cli.commands"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code."""
+    """Run a command and return its exit code. A program without ``argv`` that has used Temporal ends here."""
+    code = _main(argv)
+    if argv is None and _TEMPORAL in sys.modules:
+        _end_at_once(code)
+    return code
+
+
+_TEMPORAL: Final = "temporalio.bridge.runtime"
+"""The module that is loaded with the threads of Temporal's library."""
+
+
+def _end_at_once(code: int) -> None:
+    """End this process without finalizing the interpreter.
+
+    Threads of Temporal's library would enter the interpreter meanwhile, and Python would end by a signal.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     _ready_to_speak()
     typed = as_options(sys.argv[1:] if argv is None else argv)
     whole = parser()

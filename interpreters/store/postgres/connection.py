@@ -113,8 +113,17 @@ class ServerConnection:
         with self._told(commits=sql == "COMMIT"), self._limited():
             found = self._session.execute(_trusted(in_words_of_postgresql(sql)), parameters or None, binary=True)
             if sql == "BEGIN IMMEDIATE":
-                self._session.execute(EPOCH_LOCK)
+                self._lock_epoch()
             return found
+
+    def _lock_epoch(self) -> None:
+        """Take the lock of a transaction that writes; without it there is no transaction."""
+        try:
+            self._session.execute(EPOCH_LOCK)
+        except psycopg.Error:
+            with suppress(psycopg.Error):
+                self._session.execute("ROLLBACK")
+            raise
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
         """Execute one statement for each set of parameters, without waiting for each answer."""

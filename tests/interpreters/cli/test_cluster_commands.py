@@ -125,3 +125,18 @@ def test_pools_are_those_of_the_fleet_file_and_an_option_comes_first(fleet: Path
     fleet.write_text(text + '[[cluster.pools]]\nname = "large"\nagents = ["ann"]\n')
     assert pools_of([], load(fleet)) == {"ann": "large", "bob": "default"}
     assert pools_of(["ann=small"], load(fleet)) == {"ann": "small", "bob": "default"}
+
+
+def test_a_program_that_has_used_temporal_ends_without_finalizing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads of the library would enter the interpreter meanwhile, and it would end by a signal."""
+    ended: list[int] = []
+    monkeypatch.setattr("os._exit", ended.append)
+    monkeypatch.setattr(sys, "argv", ["lifefold", "machines"])
+    monkeypatch.setitem(sys.modules, "temporalio.bridge.runtime", sys)
+    assert main(["machines"]) == 0
+    assert ended == []
+    main()
+    assert ended == [0]
+    assert "session" in capsys.readouterr().out

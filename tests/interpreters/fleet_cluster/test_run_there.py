@@ -127,4 +127,5 @@ async def test_a_second_request_to_leave_leaves_the_sessions_to_their_hosts(tmp_
         assert "sessions go on without a brain" in sandbox.output("run")
         sandbox.begin_brain()
         assert await sandbox.until_over() == 0, sandbox.output("brain")
-        assert await sandbox.problems() == []
+        # An interrupted session is no failed attempt, so no pause comes before the next one.
+        assert [each for each in await sandbox.problems() if not each.startswith("next attempt too early")] == []
