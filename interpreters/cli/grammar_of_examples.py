@@ -38,6 +38,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("serve report.json", "the counterexamples of lifefold check TARGET --json > report.json, step by step"),
     ),
     "status": (("status", "the agents"), ("status --json", "for a program")),
+    "hosts": (("hosts", "the hosts"), ("hosts --json", "for a program")),
     "tasks": (("tasks", "the tasks"), ("tasks --json", "for a program")),
     "log": (
         ("log --task notes", "what concerns a task"),

@@ -222,7 +222,7 @@ _DOWN: Final = {"Asking": "stopped, restarting", "Resting": "stopped, restarting
 
 
 COMMANDS: Final = (
-    "abort|answer|approve|attach|brain|branch|budget|cancel|check|clean|completion|copy|demo|diagram|diff|doctor|edit|export|finish|fleets|fork|host|import|init|log|machines"
+    "abort|answer|approve|attach|brain|branch|budget|cancel|check|clean|completion|copy|demo|diagram|diff|doctor|edit|export|finish|fleets|fork|host|hosts|import|init|log|machines"
     "|mcp|move|output|pause|plan|reject|release|replay|resume|retry|run|schema|send|serve|show|simulate|split|status|stop"
     "|table|task|tasks|trust|unit|upgrade|verify|watch|why"
 )

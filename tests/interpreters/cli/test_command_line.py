@@ -109,7 +109,7 @@ def test_the_json_of_status_tasks_and_log_has_the_documented_keys(sandbox: Sandb
     sandbox.run()
     status = sandbox.json("status")
     assert list(status) == [
-        "fleet", "log", "runner", "is_over", "change", "agents", "tasks", "removed", "waiting", "unmerged",
+        "fleet", "log", "runner", "is_over", "change", "agents", "hosts", "tasks", "removed", "waiting", "unmerged",
         "doubts", "quarantined", "in_the_way", "unread", "notifiers", "cost_usd", "input_tokens", "output_tokens",
     ]  # fmt: skip
     assert (status["waiting"], status["cost_usd"], status["is_over"]) == ([], None, True)

@@ -27,7 +27,7 @@ OPERATORS = (
 )  # fmt: skip
 """All commands that act, but those of a session."""
 
-READS = ("status", "tasks", "log", "why T1", "budget", "machines", "table session")
+READS = ("status", "hosts", "tasks", "log", "why T1", "budget", "machines", "table session")
 SESSIONS = {"split", "abort", "mcp"}
 OTHERS = {
     "run",
