@@ -6,4 +6,4 @@ GRANT CREATE ON DATABASE agents TO fleets;
 -- Each log that the brain makes from now on can be read by hosts.
 ALTER DEFAULT PRIVILEGES FOR ROLE fleets GRANT USAGE ON SCHEMAS TO fleet_hosts;
 ALTER DEFAULT PRIVILEGES FOR ROLE fleets GRANT SELECT ON TABLES TO fleet_hosts;
--- Whoever may use a log may write its table of hosts, in which each host says how it is.
+-- Each role that may use a log may write its table of hosts, in which each host says how it is.
