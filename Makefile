@@ -54,8 +54,8 @@ test-cluster: .venv/.has-test ## run the tests with servers of PostgreSQL and Te
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
 	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)
 
-campaigns-short: .venv/.has-test ## run each seventeenth case of the long forms, as the continuous integration does
-	$(PYTEST) -m campaign --campaign-share 17 $$(grep -rlE 'campaign|back_ends' tests --include='test_*.py') $(ARGS)
+campaigns-short: .venv/.has-test ## run each seventeenth case of the long forms that are not slow, as the continuous integration does
+	$(PYTEST) -m 'campaign and not slow' --campaign-share 17 $$(grep -rlE 'campaign|back_ends' tests --include='test_*.py') $(ARGS)
 
 torture: .venv/.has-test ## lose power, break disks, kill processes, reuse pids, change inputs, disturb a cluster (ARGS='power --trials 50'; all takes hours)
 	$(BIN)/python tools/torture $(ARGS)

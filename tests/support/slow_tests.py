@@ -2,7 +2,9 @@
 
 ``tests/slow.txt`` lists each function with a case of more than ``SLOW_S``, or of a duration of more than ``LONG_S``.
 Its cases have the marker ``slow``: ``make test`` leaves them out, ``make test-all`` and the continuous integration run
-them. A run names at its end each function with a case of more than ``NAMED_S`` that is not listed. The short forms of
+them. A campaign is listed from some seconds on: ``make campaigns-short`` leaves it out.
+
+A run names at its end each function with a case of more than ``NAMED_S`` that is not listed. The short forms of
 ``make torture`` are not listed: they run always.
 
 Processor time is that of the test's process and of the processes that it has waited for. It depends little on what else
