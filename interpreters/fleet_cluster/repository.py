@@ -33,5 +33,5 @@ def must_be_of_cluster(fleet: Fleet, store: LogStore) -> None:
 async def clone_of(fleet: Fleet, folder: FleetFolder, store: LogStore, host: str) -> Workplace:
     """Return the workplace of a host for a fleet with a repository. Raises WorkplaceError."""
     run, branch = store.meta("run") or "", store.meta("branch") or ""
-    root = folder.root / "hosts" / path_name(host)
+    root = folder.hosts / path_name(run) / path_name(host)
     return await ClonedWorkplace.open(fleet.cluster.remote, root, fleet.name, run, branch)

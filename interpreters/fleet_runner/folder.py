@@ -26,6 +26,8 @@ class FleetFolder:
         self.log: Final = log.absolute()
         self.root: Final = log.with_name(log.name + ".files").absolute()
         self.worktrees: Final = self.root / "worktrees"
+        self.hosts: Final = self.root / "hosts"
+        """The clones of hosts in a cluster: a folder for each log, with a folder for each host."""
         self.refusals: Final = self.root / "refused.jsonl"
         self.waits: Final = self.root / "in_the_way.json"
 

@@ -189,7 +189,7 @@ class Handlers:
         agent, task = context.origin.within.key, activity.task
         look = partial(self.workplace.differs, agent, task, activity.epoch)
         try:
-            differs = await self._placed(agent, f"inspect the worktree of {task}", look)
+            differs = await self._for_other_machines(agent, f"inspect the worktree of {task}", look)
             hidden = () if differs else await self.workplace.ignored(agent, task, activity.epoch)
             said = "" if differs else await said_of_work(self.folder, context.origin.within, self.secrets)
         except (WorkplaceError, OSError) as error:
@@ -209,6 +209,7 @@ class Handlers:
         try:
             await self._for_other_machines(agent, f"verify {task}", partial(self.workplace.enter, agent, task, epoch))
             await self._for_other_machines(agent, f"verify {task}", partial(self.workplace.keep, agent, task, epoch))
+            await self._keep_state(context)
             reason = await self._verified(activity, agent, folder, records)
             if reason is None:
                 keep = partial(self.workplace.keep, agent, task, epoch)
@@ -222,13 +223,22 @@ class Handlers:
             said = ends.telling(await said_of_work(self.folder, context.origin.within, self.secrets))
             await context.report(assignment.Rejected(f"The agent's last words: {said}. {reason}" if said else reason))
 
-    async def _for_other_machines(self, agent: str, what: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Bring finished work from another machine, or keep it for one; wait for obstacles, because the work is done.
+    async def _keep_state(self, context: ActivityContext) -> None:
+        """Keep the state of a task for other machines. The work does not depend on it, so an error is only shown."""
+        agent, brief = context.origin.within.key, context.origin.within.record("assignment").brief
+        keep = partial(self.workplace.keep_state, brief.task, brief.kept, self.folder.state(brief.task, brief.kept))
+        try:
+            await self._for_other_machines(agent, f"keep the state of {brief.task}", keep)
+        except (WorkplaceError, OSError) as error:
+            self.tell(agent, f"the state at {brief.task} is on this machine only: {error}")
+
+    async def _for_other_machines(self, agent: str, what: str, work: Callable[[], Awaitable[T]]) -> T:
+        """Bring work from another machine, or keep it for one; wait for obstacles, because the work is done.
 
         Raises WorkplaceError if the work is lost.
         """
         with self._obstacles.waits(agent, what) as tell:
-            await patiently(work, (InTheWayError,), tell, pause=partial(self._put_off, agent))
+            return await patiently(work, (InTheWayError,), tell, pause=partial(self._put_off, agent))
 
     async def _verified(self, activity: VerifyWork, agent: str, folder: Path, records: Path) -> str | None:
         """Run the verification commands, and return why the work is rejected; None if it is verified.
@@ -253,7 +263,7 @@ class Handlers:
         agent = context.origin.within.key
         keep = partial(self.workplace.park, agent, activity.task, activity.epoch, activity.title)
         try:
-            commit = await self._placed(agent, f"keep {activity.task}", keep)
+            commit = await self._for_other_machines(agent, f"keep {activity.task}", keep)
         except (WorkplaceError, OSError) as error:
             await context.report(assignment.ParkingFailed(str(error)))
         else:

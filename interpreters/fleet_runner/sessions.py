@@ -46,6 +46,7 @@ from lifefold.interpreters.processes import (
     launch,
     read_order,
 )
+from lifefold.interpreters.processes.fenced import is_at_its_fence
 from lifefold.interpreters.processes.overdue import end_of
 from lifefold.interpreters.processes.private import write_whole
 from lifefold.interpreters.worktrees.aside import DISPLACED, is_displaced
@@ -169,7 +170,8 @@ class Sessions:
             return
         if ended is found and ended.outcome != "spawn-failed":
             await _say_that_it_runs(activity, context)
-        await self._keep_work(context.origin.within)
+        if not is_at_its_fence(ended):  # what it has left is not finished, and another host may go on with the work
+            await self._keep_work(context.origin.within)
         await context.report(await self._exited(ended, activity, context.origin.within))
 
     async def _keep_work(self, within: Aggregate) -> None:
@@ -177,13 +179,17 @@ class Sessions:
         if within.kind == service.KIND:
             return
         brief = within.record("assignment").brief
-        try:
-            with anyio.fail_after(KEEP_S):
-                await self._workplace.keep(within.key, brief.task, brief.epoch)
-                await self._workplace.keep_state(brief.task, brief.kept, self._folder.state(brief.task, brief.kept))
-        except (WorkplaceError, OSError, TimeoutError) as error:
-            why = str(error) or f"it was not pushed within {KEEP_S:.0f} s"
-            self._operator.tell(within.key, f"the work at {brief.task} is on this machine only: {why}")
+        state = self._folder.state(brief.task, brief.kept)
+        for what, keep in (
+            ("work", partial(self._workplace.keep, within.key, brief.task, brief.epoch)),
+            ("state", partial(self._workplace.keep_state, brief.task, brief.kept, state)),
+        ):
+            try:
+                with anyio.fail_after(KEEP_S / 2):
+                    await keep()
+            except (WorkplaceError, OSError, TimeoutError) as error:
+                why = str(error) or f"it was not pushed within {KEEP_S / 2:.0f} s"
+                self._operator.tell(within.key, f"the {what} at {brief.task} is on this machine only: {why}")
 
     async def _exited(self, ended: SessionExit, activity: RunSession, within: Aggregate) -> session.SessionExited:
         """Return the end of a session, by the adapter with which it began."""
@@ -229,9 +235,8 @@ class Sessions:
         try:
             with self._obstacles.waits(agent, f"begin with {brief.task}") as tell:
                 await patiently(enter, (InTheWayError,), tell, limit_s=ENTER_S)
-                if brief.kept != brief.epoch:  # an earlier claim may have kept it
-                    bring = partial(self._workplace.bring_state, brief.task, brief.kept, state)
-                    await patiently(bring, (InTheWayError,), tell, limit_s=ENTER_S)
+                bring = partial(self._workplace.bring_state, brief.task, brief.kept, state)
+                await patiently(bring, (InTheWayError,), tell, limit_s=ENTER_S)
         except WorkplaceError as error:
             raise SessionError(str(error)) from error
 

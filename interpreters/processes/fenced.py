@@ -28,8 +28,13 @@ class PastFenceError(SessionError):
 
 def must_be_before_its_fence(ended: SessionExit) -> None:
     """Raise ``PastFenceError`` if a process was not begun past its fence, or has ended there."""
-    if ended.outcome == "lease-expired" or (ended.outcome == "spawn-failed" and PASSED in ended.message):
+    if is_at_its_fence(ended):
         raise PastFenceError(ended.message)
+
+
+def is_at_its_fence(ended: SessionExit) -> bool:
+    """Tell whether a process was not begun past its fence, or has ended there: another host may have its work."""
+    return ended.outcome == "lease-expired" or (ended.outcome == "spawn-failed" and PASSED in ended.message)
 
 
 class FencedProcesses:

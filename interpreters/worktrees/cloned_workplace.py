@@ -13,6 +13,9 @@ host is lost. These references are in ``refs/lifefold/FLEET/RUN/``, where ``RUN`
 hosts that ever try it merge the same commit, and a host that was lost can only complete the same merge. Its push
 expects the old tip of the branch: if another host has merged, the push is refused.
 
+*One host at a time.* A host reads the references of a claim when it takes the claim. Later it overwrites only the
+values that it has read or pushed (see ``remote``). So a host that was frozen cannot replace the work of the next one.
+
 *Limits.* What a session has not ended yet, and files that git ignores, are on its host only.
 """
 
@@ -37,6 +40,9 @@ from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
 NO_BRANCH: Final = "lifefold-clone"
 """The branch that the HEAD of a clone names. It does not exist, so that no branch is checked out there."""
+
+HOST_LOCK: Final = ".host"
+"""The file in the folder of a host whose lock the host has while it is at work."""
 
 
 class ClonedWorkplace:
@@ -63,7 +69,7 @@ class ClonedWorkplace:
         """
         make_private(root)
         with ExitStack() as taken:
-            lock = open_lock(root / ".host")
+            lock = open_lock(root / HOST_LOCK)
             taken.callback(os.close, lock)
             if not try_to_take(lock):
                 remedy = "End it, or give this host another name."
@@ -103,16 +109,21 @@ class ClonedWorkplace:
         await self._local.check_out(agent, task, epoch, kept, resumes=resumes)
 
     async def enter(self, agent: str, task: str, epoch: int) -> None:
-        """Restore the files of the claim from the remote, if this host does not have them."""
-        if await self._local.has(agent, task, epoch):
-            return
+        """Restore the files of the claim from the remote, unless this host has gone on from them, or has pushed them.
+
+        The worktree of a host that was lost meanwhile may have the same claim with older files.
+        """
         claim = Claim(self._fleet, task, epoch)
         base, work = self._name("base", claim), self._name("work", claim)
-        found = await self.remote.bring(base, work)
-        if len(found) < 2:  # noqa: PLR2004 - both
-            what = f"The work of {claim.name} was on a host that is lost"
-            raise WorkplaceError(what, self._home.folder, "Try the task again.")
-        await self._local.restore(agent, task, epoch, found[base], found[work])
+        found = await self.remote.bring(base, work, self._name("result", claim))
+        is_here = await self._local.has(agent, task, epoch)
+        if not is_here or (work in found and not await self.remote.knows(work, found[work])):
+            if base not in found or work not in found:
+                what = f"The work of {claim.name} was on a host that is lost"
+                raise WorkplaceError(what, self._home.folder, "Try the task again.")
+            self._kept.pop(claim.name, None)
+            await self._local.restore(agent, task, epoch, found[base], found[work])
+        await self.remote.know(found)
 
     async def keep(self, agent: str, task: str, epoch: int) -> None:
         """Push the files of the claim, unless they are as they were pushed last."""
@@ -203,8 +214,14 @@ class ClonedWorkplace:
                 return
 
     async def _put(self, claim: Claim, **commits: str) -> None:
-        """Push commits of a claim, each under the name of its kind, with the start of the claim."""
+        """Push commits of a claim, each under the name of its kind, with the start of the claim.
+
+        Raises WorkplaceError if the clone has lost the start: an agent may have deleted its reference.
+        """
         base = await self._home.commit_at(claim.base)
+        if not base:
+            what = f"The reference to the start of {claim.name} is gone, {claim.base}"
+            raise WorkplaceError(what, self._home.folder, "Try the task again.")
         await self.remote.put({self._name(kind, claim): commit for kind, commit in ({"base": base} | commits).items()})
 
     def _state(self, task: str, kept: int) -> str:

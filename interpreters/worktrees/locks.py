@@ -66,6 +66,15 @@ def try_to_take(descriptor: int) -> bool:
     return True
 
 
+def is_taken(file: Path) -> bool:
+    """Tell whether another process has the lock on a file."""
+    descriptor = open_lock(file)
+    try:
+        return not try_to_take(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 async def _take(descriptor: int, file: Path, limit_ms: int) -> None:
     with anyio.move_on_after(limit_ms / 1000):
         while not try_to_take(descriptor):  # noqa: ASYNC110 - another process sets no event here

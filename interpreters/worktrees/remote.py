@@ -1,24 +1,28 @@
 """A git remote: its references are read, brought and pushed, each push with the values that it expects there.
 
-*No agent redirects it.* Agents can write the configuration of a repository that they work in, and with it the address
-of a remote or the program that reaches it. So these commands run in a repository of their own, the *exchange*. It has
-no configuration of agents, and shares the objects of the repository in which agents work.
+*The configuration of the clone does not redirect it.* A git command in a worktree can set the address of a remote, or
+the program that reaches it. So these commands run in a repository of their own, the *exchange*. It shares only the
+objects of the repository in which agents work. An agent is the same user, so it can still write into the exchange, or
+into the user's configuration of git.
 
 *A push is all or nothing.* It names the value that each reference must have, and the remote compares and moves all of
 them in one transaction. A process that was frozen in the middle of a push cannot undo what others have pushed since.
 After a failed push the references are read again: the push may have succeeded although its answer was lost.
+
+*A host overwrites only what it knows.* The exchange keeps the value of each reference that this host has pushed or gone
+on from. A host that was frozen does not know what the next host has pushed since.
 
 *Secrets* belong to git: credential helpers, and keys of ssh. No message has the user part of an address.
 """
 
 import re
 from collections.abc import Container, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from lifefold.interpreters.processes.private import make_private
-from lifefold.interpreters.worktrees.errors import STDERR_LINES, GitError, InTheWayError
+from lifefold.interpreters.worktrees.errors import STDERR_LINES, GitError, InTheWayError, WorkplaceError
 from lifefold.interpreters.worktrees.git import GIT_LIMITS, Answer, Git, shown
 from lifefold.interpreters.worktrees.pinned import Pins
 
@@ -36,6 +40,7 @@ PUT_ROUNDS: Final = 3
 
 _USER: Final = re.compile(r"(?<=://)[^/@\s]*@")
 _BROUGHT: Final = "refs/brought/"
+_KNOWN: Final = "refs/known/"
 
 
 class RemoteAwayError(InTheWayError):
@@ -46,12 +51,24 @@ class RefusedPushError(InTheWayError):
     """The remote refuses a push, such as by a hook or for want of permission."""
 
 
-class Change(NamedTuple):
-    """The move of a reference: its full name, its new commit, and the commit that it has before; empty for none."""
+class OtherHostError(WorkplaceError):
+    """Another host has moved a reference since this host has read it, and so has the work that it stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The move of a reference: its full name, its new commit, and the commit that it has before; empty for none.
+
+    Raises ValueError without a new commit: git would delete the reference.
+    """
 
     name: str
     new: str
     expected: str
+
+    def __post_init__(self) -> None:
+        if not self.new:
+            raise ValueError(f"{self.name} would be deleted: it has no new commit")
 
 
 class Remote:
@@ -65,7 +82,8 @@ class Remote:
         self._git: Final = Git(folder, pins=pins)
         self._look: Final = Git(folder, replace(GIT_LIMITS, timeout_ms=LOOK_MS, grace_ms=0), pins)
         self._fetch: Final = Git(folder, replace(GIT_LIMITS, timeout_ms=FETCH_MS, grace_ms=0), pins)
-        self._put: Final[dict[str, str]] = {}
+        self._tried: Final[dict[str, set[str]]] = {}
+        """Commits whose push may have succeeded, or may still succeed, although it has failed here."""
 
     async def begin(self) -> None:
         """Make the exchange, if there is none."""
@@ -99,10 +117,10 @@ class Remote:
         found = await self.values(*names)
         missing = [name for name, commit in found.items() if not await self._git.commit_at(commit)]
         if missing:
-            specs = [f"+{name}:{_brought(name)}" for name in missing]
+            specs = [f"+{name}:{_place(_BROUGHT, name)}" for name in missing]
             options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no")
             await self._reached(self._fetch, "fetch", *options, self._url, *specs)
-            found |= {name: await self._git.commit_at(_brought(name)) for name in missing}
+            found |= {name: await self._git.commit_at(_place(_BROUGHT, name)) for name in missing}
         return found
 
     async def push(self, *changes: Change) -> bool:
@@ -126,14 +144,38 @@ class Remote:
         what = f"The remote {self.shown} does not take {names}: {self._quoted(answer.stderr)}"
         raise RefusedPushError(what, self._folder, "Correct that at the remote; the push is repeated then.")
 
+    async def know(self, values: Mapping[str, str]) -> None:
+        """Keep values of references, whose commits are here, as those that this host goes on from."""
+        for name, commit in values.items():
+            await self._git.set_ref(_place(_KNOWN, name), commit)
+            self._tried.pop(name, None)
+
+    async def known(self, name: str) -> str:
+        """Return the value of a reference that this host has pushed or gone on from last; empty without one."""
+        return await self._git.commit_at(_place(_KNOWN, name))
+
+    async def knows(self, name: str, value: str) -> bool:
+        """Tell whether this host has pushed a value, or has gone on from it last."""
+        return value in self._tried.get(name, ()) or value == await self.known(name)
+
     async def put(self, commits: Mapping[str, str]) -> None:
-        """Point references, which this run alone moves, to commits. Raises RemoteAwayError, RefusedPushError."""
-        expected = {name: self._put.get(name, "") for name in commits}
+        """Point references to commits. Only values that this host knows are overwritten.
+
+        Raises OtherHostError if a reference has another value. Raises RemoteAwayError, RefusedPushError.
+        """
+        expected = {name: await self.known(name) for name in commits}
         for _ in range(PUT_ROUNDS):
-            if await self.push(*(Change(name, new, expected[name]) for name, new in commits.items())):
-                self._put.update(commits)
+            changes = [Change(name, new, expected[name]) for name, new in commits.items()]
+            for each in changes:
+                self._tried.setdefault(each.name, set()).add(each.new)
+            if await self.push(*changes):
+                await self.know(commits)
                 return
             found = await self.values(*commits)
+            others = [name for name, value in found.items() if not await self.knows(name, value)]
+            if others:
+                what = f"Another host has gone on with this work: it has moved {shown(tuple(others))} of {self.shown}"
+                raise OtherHostError(what, self._folder, "This host does not change them.")
             expected = {name: found.get(name, "") for name in commits}
         what = f"Other processes move {shown(tuple(commits))} of {self.shown}"
         raise InTheWayError(what, self._folder, "End them; the push is repeated then.")
@@ -156,5 +198,6 @@ def shown_address(url: str) -> str:
     return _USER.sub("", url)
 
 
-def _brought(name: str) -> str:
-    return f"{_BROUGHT}{name.removeprefix('refs/')}"
+def _place(folder: str, name: str) -> str:
+    """Return the name of the reference in the exchange that stands for a reference of the remote."""
+    return f"{folder}{name.removeprefix('refs/')}"

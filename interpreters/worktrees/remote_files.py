@@ -24,7 +24,6 @@ class RemoteFiles:
     def __init__(self, home: Git, remote: Remote) -> None:
         self._home: Final = home
         self._remote: Final = remote
-        self._known: Final[dict[str, bytes]] = {}
 
     async def keep(self, name: str, file: Path) -> None:
         """Push a file under the reference ``name``, unless it is as it was pushed or brought last.
@@ -32,28 +31,25 @@ class RemoteFiles:
         Raises WorkplaceError if it is too large, and the errors of ``Remote.put``.
         """
         content = read_regular(file, MOST_BYTES + 1)
-        if content == self._known.get(name, b""):
+        known = await self._remote.known(name)
+        if content == (await self._content(known) if known else b""):
             return
         if len(content) > MOST_BYTES:
             raise WorkplaceError(f"The file has more than {MOST_BYTES:,} bytes", file, "Let the agent keep less.")
         blob = (await self._home.run("hash-object", "-w", "--stdin", way=Way(given=content))).text
         tree = (await self._home.run("mktree", way=Way(given=f"100644 blob {blob}\t{_NAME}\n".encode()))).text
         await self._remote.put({name: await self._home.commit_tree(tree, (), name)})
-        self._known[name] = content
 
     async def bring(self, name: str, file: Path) -> None:
-        """Write a file as it was pushed last. A change of it that could not be pushed yet stays.
+        """Write a file as it was pushed last, unless this host has pushed or brought that already.
 
-        Raises RemoteAwayError.
+        So a change of it that could not be pushed yet stays, also after a restart. Raises RemoteAwayError.
         """
-        if name in self._known and read_regular(file, MOST_BYTES + 1) != self._known[name]:
-            return
         commit = (await self._remote.bring(name)).get(name, "")
-        if not commit:
+        if not commit or await self._remote.knows(name, commit):
             return
-        content = await self._content(commit)
-        _write(file, content)
-        self._known[name] = content
+        _write(file, await self._content(commit))
+        await self._remote.know({name: commit})
 
     async def _content(self, commit: str) -> bytes:
         """Return the file of a commit to the byte; git prints its size before it."""

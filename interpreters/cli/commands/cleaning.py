@@ -4,7 +4,7 @@ import os
 import shlex
 import shutil
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,9 @@ from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.fleet_runner.folder import BESIDE, FleetFolder
 from lifefold.interpreters.store import Locked, LogStore, open_log
 from lifefold.interpreters.worktrees.cleaning import Left, Place, beside_worktrees, left_of, remove
+from lifefold.interpreters.worktrees.cloned_workplace import HOST_LOCK
 from lifefold.interpreters.worktrees.errors import GitError, WorkplaceError
+from lifefold.interpreters.worktrees.locks import is_taken
 from lifefold.interpreters.worktrees.tenure import holder
 
 
@@ -81,6 +83,7 @@ def _remains(log: Path) -> Remains:
         if store.is_written():
             raise BadInput(f"{store.path}: a runner is at work with it; nothing is removed")
         _must_be_over(store)
+        _must_have_no_host(FleetFolder(store.path))
         path = store.path
         home, fleet, branch, run = (store.meta(each) or "" for each in ("git_directory", "fleet", "branch", "run"))
     root = FleetFolder(path).worktrees
@@ -112,7 +115,7 @@ def _lines(of: Remains, *, unmerged: bool) -> Iterator[str]:
     folder, left = FleetFolder(of.log), of.left
     yield f"fleet {of.fleet}, which is over:"
     yield f"  the log {of.log}, {_size(_beside(of.log))}"
-    files = [each for each in folder.root.glob("*") if each != folder.worktrees]
+    files = [each for each in folder.root.glob("*") if each not in (folder.worktrees, folder.hosts)]
     yield f"  sessions, outputs and verifications, {_size(files)}"
     if left.worktrees:
         size = _size(left.worktrees)
@@ -132,6 +135,10 @@ def _lines(of: Remains, *, unmerged: bool) -> Iterator[str]:
         size = _size(of.files)
         alone = f"  files in {folder.worktrees} that no repository has, {size}"
         yield alone if unmerged else f"stays (see --unmerged): {folder.worktrees}, {size}"
+    if folder.hosts.is_dir():
+        size = _size([folder.hosts])
+        clones = f"  the clones of hosts in {folder.hosts}, with what they have not pushed, {size}"
+        yield clones if unmerged else f"stays (see --unmerged): {folder.hosts}, {size}"
     if left.in_use:
         yield f"stays, because another checkout has it: {_names(left.in_use)}"
 
@@ -179,19 +186,20 @@ def _remove(of: Remains, *, unmerged: bool) -> None:
         if store.meta("run") != of.run:
             raise BadInput(f"{of.log}: it is the log of another run by now; nothing is removed")
         _must_be_over(store)
+        folder = FleetFolder(of.log)
+        _must_have_no_host(folder)
         left = Left()
         if of.place is not None:
             try:
                 left = anyio.run(partial(remove, of.place, unmerged=unmerged))
             except (WorkplaceError, GitError) as error:
                 raise BadInput(f"{error}; the log {of.log} stays") from error
-        folder = FleetFolder(of.log)
-        keeps = not unmerged and bool(beside_worktrees(folder.worktrees))
-        _remove_files(folder, keeps_worktrees=keeps)
+        keeps = () if unmerged else _only_copies(folder)
+        _remove_files(folder, keeps)
         store.discard()
         for path in _beside(of.log):
             path.unlink(missing_ok=True)
-    stays = [*([str(folder.worktrees)] if keeps else []), *(left.unmerged or {}), *left.in_use]
+    stays = [*map(str, keeps), *(left.unmerged or {}), *left.in_use]
     stay = "stays" if len(stays) == 1 else "stay"
     told = f"; {brief(enumerated([each.removeprefix(_BRANCHES) for each in stays]))} {stay}" if stays else ""
     _tell(of.log, told)
@@ -205,10 +213,23 @@ def _tell(log: Path, stays: str) -> None:
         print(as_typed(f"removed: {log}{stays}"))
 
 
-def _remove_files(folder: FleetFolder, *, keeps_worktrees: bool) -> None:
+def _only_copies(folder: FleetFolder) -> tuple[Path, ...]:
+    """Return the folders of a log that may have the only copy of some work."""
+    worktrees = (folder.worktrees,) if beside_worktrees(folder.worktrees) else ()
+    return (*worktrees, folder.hosts) if folder.hosts.is_dir() else worktrees
+
+
+def _must_have_no_host(folder: FleetFolder) -> None:
+    """Raise ``BadInput`` if a host of a cluster is at work with its clone on this machine."""
+    for file in sorted(folder.hosts.glob(f"*/*/{HOST_LOCK}")):
+        if is_taken(file):
+            raise BadInput(f"{file.parent}: a host is at work here; end it first; nothing is removed")
+
+
+def _remove_files(folder: FleetFolder, keeps: Collection[Path]) -> None:
     """Remove the files of a log; an agent may have closed folders to their owner."""
     for path in folder.root.glob("*"):
-        if path == folder.worktrees and keeps_worktrees:
+        if path in keeps:
             continue
         if path.is_symlink() or not path.is_dir():
             path.unlink(missing_ok=True)
@@ -220,5 +241,5 @@ def _remove_files(folder: FleetFolder, *, keeps_worktrees: bool) -> None:
                 if not each.is_symlink():
                     each.chmod(0o700)
         shutil.rmtree(path)
-    if not keeps_worktrees and folder.root.is_dir():
+    if not keeps and folder.root.is_dir():
         folder.root.rmdir()

@@ -1,5 +1,6 @@
 """``clean``: it removes nothing that is the only copy of some work, and nothing that is not the fleet's own."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 
 from fleet_sandbox import Sandbox
 from lifefold.interpreters.worktrees.aside import set_aside
+from lifefold.interpreters.worktrees.cloned_workplace import HOST_LOCK
+from lifefold.interpreters.worktrees.locks import open_lock, try_to_take
 from terminal import Terminal
 
 
@@ -95,3 +98,31 @@ def test_a_copy_of_a_log_does_not_remove_what_its_original_has(sandbox: Sandbox)
     assert f"{sandbox.log} is a log of the same run" in refused
     assert sandbox.git("for-each-ref") == before
     assert copy.exists()
+
+
+def test_clones_of_hosts_stay_with_what_they_have_not_pushed(sandbox: Sandbox) -> None:
+    """Nothing at all is removed while a host is at work. ``--unmerged`` removes the clones."""
+    sandbox.prepare("plain-1").run()
+    hosts = sandbox.log.with_name("sandbox.db.files") / "hosts"
+    clone = hosts / "0123abcd" / "one" / "clone"
+    clone.mkdir(parents=True)
+    (clone / "work").write_text("x" * 7)
+    lock = open_lock(clone.parent / HOST_LOCK)
+    try:
+        assert try_to_take(lock)
+        refused = sandbox.call("clean", "--yes", code=2).stderr
+        assert f"{clone.parent}: a host is at work here; end it first; nothing is removed" in refused
+    finally:
+        os.close(lock)
+    assert sandbox.log.exists()
+    copy = shutil.copytree(sandbox.log.parent, sandbox.folder / "copy", ignore=shutil.ignore_patterns("control"))
+    said = sandbox.call("clean", "--yes").stdout
+    assert f"stays (see --unmerged): {hosts}, 7 bytes\n" in said
+    assert f"; {hosts} stays\n" in said
+    assert (clone / "work").exists()
+    assert [each.name for each in hosts.parent.iterdir()] == ["hosts"]
+    shutil.rmtree(sandbox.log.parent)
+    copy.rename(sandbox.log.parent)
+    said = sandbox.call("clean", "--unmerged", "--yes").stdout
+    assert f"the clones of hosts in {hosts}, with what they have not pushed, 7 bytes\n" in said
+    assert [each.name for each in sandbox.log.parent.iterdir()] == [".gitignore"]

@@ -9,8 +9,8 @@ from fleet_bench import FleetBench
 from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Event
 from lifefold.core.lifecycles import session
-from lifefold.effects import RunSession, VerifyWork
-from lifefold.interpreters.fleet_runner import retry_until
+from lifefold.effects import InspectWork, ParkWork, RunSession, VerifyWork
+from lifefold.interpreters.fleet_runner import handlers, retry_until, sessions
 from lifefold.interpreters.testing.interpreters import Recorded, perform
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 
@@ -105,3 +105,80 @@ async def test_no_session_begins_where_another_claim_is(bench: FleetBench, monke
     assert isinstance(ended, session.SessionExited)
     assert "not started: The work of bench/T1/1 was on a host that is lost" in str(ended.outcome)
     assert not bench.handlers.folder.output("brief", 1).exists()
+
+
+async def test_a_session_that_ended_at_its_fence_keeps_nothing(
+    bench: FleetBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are not finished, and another host may have the task by now."""
+    calls: list[object] = []
+
+    async def keep(*given: object) -> None:
+        calls.append(given)
+
+    monkeypatch.setattr(bench.handlers.workplace, "keep", keep)
+    monkeypatch.setattr(bench.handlers.workplace, "keep_state", keep)
+    await reported(bench, RunSession)
+    assert len(calls) == 2
+    monkeypatch.setattr(sessions, "is_at_its_fence", lambda _ended: True)
+    await reported(bench, RunSession)
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("kind", [RunSession, VerifyWork])
+async def test_the_state_is_kept_where_the_work_cannot_be(
+    bench: FleetBench, monkeypatch: pytest.MonkeyPatch, kind: type
+) -> None:
+    """A session tries both, and a verification tries both again."""
+    states: list[object] = []
+
+    async def keep_state(*given: object) -> None:
+        states.append(given)
+
+    monkeypatch.setattr(bench.handlers.workplace, "keep", raising(AWAY))
+    monkeypatch.setattr(bench.handlers.workplace, "keep_state", keep_state)
+    await reported(bench, kind)
+    assert [given[:2] for given in states if isinstance(given, tuple)] == [("T1", 1)]
+
+
+async def test_a_state_that_cannot_be_kept_rejects_no_work(bench: FleetBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator reads where it is."""
+    monkeypatch.setattr(bench.handlers.workplace, "keep_state", raising(AWAY, LOST))
+    assert await reported(bench, VerifyWork) == [assignment.Verified()]
+    assert [said for _, said in bench.handlers.notices] == [
+        f"waits to keep the state of T1: {AWAY}",
+        f"the state at T1 is on this machine only: {LOST}",
+    ]
+
+
+async def test_a_session_has_the_state_that_another_machine_has_kept(
+    bench: FleetBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also the second session of a claim, whose first one was elsewhere."""
+    brought: list[object] = []
+
+    async def bring_state(*given: object) -> None:
+        brought.append(given)
+
+    monkeypatch.setattr(bench.handlers.workplace, "bring_state", bring_state)
+    await reported(bench, RunSession)
+    assert [given[:2] for given in brought if isinstance(given, tuple)] == [("T1", 1)]
+
+
+@pytest.mark.parametrize(("kind", "method"), [(ParkWork, "park"), (InspectWork, "differs")])
+async def test_done_work_waits_for_a_remote_without_a_limit(
+    bench: FleetBench, monkeypatch: pytest.MonkeyPatch, kind: type, method: str
+) -> None:
+    """It would be thrown away otherwise, or count as unchanged."""
+    errors = [AWAY, AWAY]
+
+    async def late(*_given: object) -> str:
+        if errors:
+            raise errors.pop()
+        return "c0ffee"
+
+    monkeypatch.setattr(handlers, "PLACE_LIMIT_S", -1.0)
+    monkeypatch.setattr(bench.handlers.workplace, method, late)
+    (found,) = await reported(bench, kind)
+    assert found == assignment.Parked("c0ffee") or (isinstance(found, assignment.Inspected) and found.differs)
+    assert not errors

@@ -1,5 +1,6 @@
 """The worktrees of hosts that share a git remote and no disk: what one host has done, another one goes on with."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from git_sandbox import git, names, write
 from lifefold.interpreters.worktrees import remote_files
 from lifefold.interpreters.worktrees.cloned_workplace import ClonedWorkplace
 from lifefold.interpreters.worktrees.errors import InTheWayError, MergeConflict, WorkplaceError
-from lifefold.interpreters.worktrees.remote import Change, RefusedPushError, RemoteAwayError
+from lifefold.interpreters.worktrees.remote import Change, OtherHostError, RefusedPushError, RemoteAwayError
 from remote_sandbox import RemoteSandbox, hosts
 
 pytestmark = pytest.mark.anyio
@@ -400,3 +401,108 @@ async def test_kept_work_that_the_remote_has_lost_fails_its_merge(sandbox: Remot
         sandbox.git("update-ref", "-d", "refs/lifefold/fleet/0123abcd/result/T1/1")
         with pytest.raises(WorkplaceError, match=r"does not have the work of fleet/T1/1, .* any more"):
             await merged(two, "b", "T1", result)
+
+
+async def test_a_host_that_gets_a_claim_back_has_what_another_one_has_done(sandbox: RemoteSandbox) -> None:
+    """It was cut off in the middle of a verification, and still has the worktree of the claim; also after a restart."""
+    async with hosts(sandbox, "one", "two") as (one, two):
+        await worked(one, "a", "T1", first="1\n")
+        await one.keep("a", "T1", 1)
+        write(one.folder("a", "T1"), half="verified\n")
+        await two.enter("a", "T1", 1)
+        write(two.folder("a", "T1"), second="2\n")
+        await two.keep("a", "T1", 1)
+        await one.enter("a", "T1", 1)
+        assert names(one.folder("a", "T1")) >= {"first", "second"}
+        write(one.folder("a", "T1"), third="3\n")
+    async with hosts(sandbox, "one") as (one,):
+        await one.enter("a", "T1", 1)
+        assert await merged(one, "a", "T1") == sandbox.tip()
+    assert sandbox.files() >= {"first", "second", "third"}
+    assert "half" not in sandbox.files()
+
+
+async def test_a_frozen_host_that_goes_on_replaces_nothing_of_the_next_one(
+    sandbox: RemoteSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the files nor the commit to be merged: it freezes before its push, when it has read the references."""
+    async with hosts(sandbox, "one", "two") as (one, two):
+        await worked(one, "a", "T1", first="1\n")
+        await one.keep("a", "T1", 1)
+        put, results = one.remote.put, list[str]()
+
+        async def late(commits: Mapping[str, str]) -> None:
+            await two.enter("a", "T1", 1)
+            write(two.folder("a", "T1"), second="2\n")
+            await two.keep("a", "T1", 1)
+            results.append(await two.park("a", "T1", 1, "Do T1"))
+            await put(commits)
+
+        monkeypatch.setattr(one.remote, "put", late)
+        with pytest.raises(OtherHostError, match="Another host has gone on with this work: it has moved refs/lifefold"):
+            await one.park("a", "T1", 1, "Do T1")
+        monkeypatch.undo()
+        write(one.folder("a", "T1"), partial="x\n")
+        with pytest.raises(OtherHostError, match="work/T1/1"):
+            await one.keep("a", "T1", 1)
+        assert [sandbox.git("rev-parse", "refs/lifefold/fleet/0123abcd/result/T1/1")] == results
+        assert "second" in sandbox.files("refs/lifefold/fleet/0123abcd/work/T1/1")
+
+
+async def test_a_push_that_lands_after_it_has_failed_is_this_host_s_own(
+    sandbox: RemoteSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next push replaces its value, and the worktree stays as it is."""
+    async with hosts(sandbox, "one") as (one,):
+        await worked(one, "a", "T1", first="1\n")
+        push = one.remote.push
+
+        async def landing(*changes: Change) -> bool:
+            assert await push(*changes)
+            raise RemoteAwayError("The remote does not answer", sandbox.url, "It is repeated.")
+
+        monkeypatch.setattr(one.remote, "push", landing)
+        with pytest.raises(RemoteAwayError):
+            await one.keep("a", "T1", 1)
+        monkeypatch.undo()
+        write(one.folder("a", "T1"), second="2\n")
+        await one.enter("a", "T1", 1)
+        await one.keep("a", "T1", 1)
+        assert {"first", "second"} <= sandbox.files("refs/lifefold/fleet/0123abcd/work/T1/1")
+
+
+async def test_a_start_that_an_agent_has_deleted_deletes_nothing_at_the_remote(sandbox: RemoteSandbox) -> None:
+    """The work cannot be kept then; the error names the reference."""
+    async with hosts(sandbox, "one") as (one,):
+        await worked(one, "a", "T1", first="1\n")
+        await one.keep("a", "T1", 1)
+        before = sandbox.git("for-each-ref")
+        git(one.folder("a", "T1"), "update-ref", "-d", "refs/lifefold/fleet/base/T1/1")
+        write(one.folder("a", "T1"), second="2\n")
+        with pytest.raises(WorkplaceError, match=r"The reference to the start of fleet/T1/1 is gone, refs/lifefold/"):
+            await one.keep("a", "T1", 1)
+        assert sandbox.git("for-each-ref") == before
+
+
+def test_a_change_without_a_new_commit_is_refused() -> None:
+    """Git would delete the reference."""
+    with pytest.raises(ValueError, match="refs/heads/main would be deleted"):
+        Change("refs/heads/main", "", "0" * 40)
+
+
+async def test_a_state_that_could_not_be_pushed_stays_after_a_restart(sandbox: RemoteSandbox) -> None:
+    """The remote has an older one, which this host has pushed; a later one of another host replaces it."""
+    one_s, two_s = sandbox.folder / "s1" / "T1-1.json", sandbox.folder / "s2" / "T1-1.json"
+    one_s.parent.mkdir()
+    async with hosts(sandbox, "one") as (one,):
+        one_s.write_bytes(b"older")
+        await one.keep_state("T1", 1, one_s)
+    one_s.write_bytes(b"newer")
+    async with hosts(sandbox, "one", "two") as (one, two):
+        await one.bring_state("T1", 1, one_s)
+        assert one_s.read_bytes() == b"newer"
+        await two.bring_state("T1", 1, two_s)
+        two_s.write_bytes(b"of two")
+        await two.keep_state("T1", 1, two_s)
+        await one.bring_state("T1", 1, one_s)
+        assert one_s.read_bytes() == b"of two"
