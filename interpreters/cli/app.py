@@ -31,10 +31,25 @@ _COMMANDS = "lifefold.interpreters.cli.commands"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. A program without ``argv`` that has used Temporal ends here."""
-    code = _main(argv)
+    try:
+        code = _main(argv)
+    except BaseException as error:
+        if argv is not None or _TEMPORAL not in sys.modules:
+            raise
+        code = _code_of(error)
     if argv is None and _TEMPORAL in sys.modules:
         _end_at_once(code)
     return code
+
+
+def _code_of(error: BaseException) -> int:
+    """Print an error as Python does at the end of a program, and return the exit code that Python would give."""
+    left = error.code if isinstance(error, SystemExit) else 1
+    if not isinstance(error, SystemExit):
+        sys.excepthook(type(error), error, error.__traceback__)
+    elif left is not None and not isinstance(left, int):
+        print(left, file=sys.stderr)
+    return left if isinstance(left, int) else left is not None
 
 
 _TEMPORAL: Final = "temporalio.bridge.runtime"

@@ -163,12 +163,7 @@ class FleetBrain:
         Raises ``LogMismatchError``, and ``OtherFleetError`` if the fleet file has another plan than the log.
         """
         async with anyio.create_task_group() as tasks:
-            await tasks.start(Brain(self._cluster, self.commits).run)
-            self.clock.not_before(self.commits.ledger.last_ms)
-            must_mean(self.fleet, self._store, self._plan.meaning)
-            must_watch(self.fleet, self._store.path, self.aggregates.get(board_type.NAME))
-            await self.watch.begin()
-            await self._plan.say()
+            await tasks.start(Brain(self._cluster, self.commits, self._prepare).run)
             tasks.start_soon(self._look_around)
             await self._begin()
             while not self._is_over():
@@ -181,6 +176,14 @@ class FleetBrain:
                 await self._end_workflows()
             tasks.cancel_scope.cancel()
         return self._verdict()
+
+    async def _prepare(self) -> None:
+        """Take the fleet file for that of the log, and let the hosts know the plan, before anything is decided."""
+        self.clock.not_before(self.commits.ledger.last_ms)
+        must_mean(self.fleet, self._store, self._plan.meaning)
+        must_watch(self.fleet, self._store.path, self.aggregates.get(board_type.NAME))
+        await self.watch.begin()
+        await self._plan.say()
 
     def _verdict(self) -> Verdict:
         of = self.aggregates.get(board_type.NAME)

@@ -5,6 +5,8 @@ file takes no agents, and begins nothing for those that it has. It reads its fil
 """
 
 import contextlib
+import time
+from collections.abc import Callable
 from typing import Final
 
 from lifefold.interpreters.fleet_file import FleetFileError, load
@@ -16,20 +18,26 @@ from lifefold.interpreters.temporal.wire import Attend
 WHAT: Final = "begin its work"
 """What an agent waits to do while its host has another plan."""
 
+AGAIN_S: Final = 1.0
+"""How long a host stays with a refusal before work that waits lets it look again."""
+
 
 class PlanFollower:
     """Compares the fleet file of a host with the plan in force, and adopts a changed file."""
 
-    def __init__(self, handlers: Handlers, store: LogStore) -> None:
-        """Begin with the fleet of the handlers."""
+    def __init__(self, handlers: Handlers, store: LogStore, now_s: Callable[[], float] = time.monotonic) -> None:
+        """Begin with the fleet of the handlers. ``now_s`` is a clock that no operator sets."""
         self.refusal = ""
         """Why this host takes no work; empty if it does."""
         self._handlers: Final = handlers
         self._store: Final = store
         self._digest = digest_of(handlers.fleet.meaning)
+        self._now_s: Final = now_s
+        self._looked_s = -AGAIN_S
 
     async def follow(self) -> bool:
         """Tell whether the fleet of this host is the plan in force; adopt the fleet file if it is by now."""
+        self._looked_s = self._now_s()
         with contextlib.suppress(StoreError):  # an unreadable table hinders no host
             said = brain_said(await self._store.members())
             self.refusal = "" if said is None or said.plan == self._digest else self._read_again(said.plan, said.change)
@@ -51,9 +59,14 @@ class PlanFollower:
         return ""
 
     async def may_begin(self, work: Attend) -> bool:
-        """Tell whether an activity may begin; show what it waits for if not."""
+        """Tell whether an activity may begin; show what it waits for if not.
+
+        A refusal holds for ``AGAIN_S``, however many activities wait. Without one the plan may have changed since, so
+        each activity asks again.
+        """
         agent = work.aggregate.partition("/")[2] or work.aggregate
-        if await self.follow():
+        is_fresh = self._now_s() < self._looked_s + AGAIN_S
+        if not (self.refusal and is_fresh) and await self.follow():
             self._handlers.operator.out_of_the_way(agent, WHAT)
             return True
         self._handlers.operator.in_the_way(agent, WHAT, self.refusal)

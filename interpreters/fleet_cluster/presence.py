@@ -22,7 +22,7 @@ from lifefold.interpreters.store import LogStore, StoreError
 from lifefold.interpreters.temporal import Cluster, Host
 
 NEWS_KEPT: Final = 20
-"""The number of notices that a host repeats, until every reader has them."""
+"""The number of notices that a host repeats. A reader that is away for longer than these misses the older ones."""
 
 
 class Presence:

@@ -10,6 +10,7 @@ from typing import Final
 
 import anyio
 
+from lifefold.core.cluster import fencing
 from lifefold.interpreters.processes.session_files import (
     Fence,
     SessionError,
@@ -78,7 +79,7 @@ class FencedProcesses:
 
 
 def _has_passed(fence: Fence | None) -> bool:
-    return fence is not None and fence.until_boot_ms <= proc.boot_ms()
+    return fence is not None and fencing.Fence(fence.until_boot_ms).seen_at(proc.boot_ms()).has_passed
 
 
 async def _renew(process: SessionProcess, fence: Fence) -> None:

@@ -60,6 +60,7 @@ class Attendance:
         self._child: Final = child_id(work.fleet, work.aggregate, work.of, work.at)
         self._beat_s: Final = work.times.beat_ms / 1_000
         self._handle: Final = cluster.client.get_async_activity_handle(task_token=activity.info().task_token)
+        self._has_begun = False
         self._has_ended = False
         self._is_left = False
         self._is_acknowledged = False
@@ -73,6 +74,9 @@ class Attendance:
         if not await self._is_still_wanted():
             return False  # nothing has begun here; another child confirms that nothing is left
         self._has_ended = await self._performer.begin(self._work)
+        self._has_begun = True
+        if self._is_cancelled:  # while it began
+            await self.end()
         while self._goes_on():
             await self._beat()
             changed = self._performer.activities.changed
@@ -85,18 +89,20 @@ class Attendance:
         return self._has_ended
 
     async def _is_still_wanted(self) -> bool:
-        """Wait until the server has acknowledged a heartbeat, and the work may begin.
+        """Wait until the work may begin, and the server has acknowledged a heartbeat just before.
 
         This host may have been frozen since its poll. Return False if the end is wanted already. Raises
         ``ApplicationError`` if another host may have the activity.
         """
         while True:
+            self._is_acknowledged = False
             await self._beat()
+            may_begin = self._is_acknowledged and await self._may_go_on()
             if self._is_cancelled:
                 return False
             if self._is_left:
                 raise _left(f"{self._work.aggregate}: {self._work.of.slot} is at another host")
-            if self._is_acknowledged and await self._may_go_on():
+            if may_begin:
                 return True
             await anyio.sleep(min(self._beat_s, WAIT_S) if self._is_acknowledged else AGAIN_S)
 
@@ -110,7 +116,10 @@ class Attendance:
         return is_at_work and performer.is_for(self._key, self._child) and not performer.has_ended
 
     async def end(self) -> None:
-        """End the activity, because that is wanted. A repetition changes nothing."""
+        """End the activity, because that is wanted. It does not begin any more. A repetition changes nothing."""
+        self._is_cancelled = True
+        if not self._has_begun:
+            return
         if not self._has_ended and self._performer.is_for(self._key, self._child):
             self._has_ended = True
             await self._performer.end(self._work)
@@ -128,10 +137,7 @@ class Attendance:
             with anyio.fail_after(self._work.times.detection_ms / 1_000):
                 await self._handle.heartbeat()
         except AsyncActivityCancelledError:
-            if self._is_acknowledged:
-                await self.end()
-            else:
-                self._is_cancelled = True
+            await self.end()
             return
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:

@@ -4,6 +4,7 @@ A fleet has one brain at a time, because its log has one writer. A second brain 
 first one from then on. Workflows go on with whichever brain is there.
 """
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final
 
@@ -28,17 +29,23 @@ STICKY: Final = timedelta(seconds=2)
 WORKFLOWS: Final[tuple[type, ...]] = (AggregateWorkflow, SessionWorkflow)
 
 
+async def _nothing() -> None:
+    """Do nothing."""
+
+
 class Brain:
     """Decides for one fleet."""
 
-    def __init__(self, cluster: Cluster, commits: Commits) -> None:
-        """Decide with ``commits``, which ``run`` loads."""
+    def __init__(self, cluster: Cluster, commits: Commits, prepare: Callable[[], Awaitable[None]] = _nothing) -> None:
+        """Decide with ``commits``, which ``run`` loads. It awaits ``prepare`` then, before it decides anything."""
         self._cluster: Final = cluster
+        self._prepare: Final = prepare
         self._commits: Final = commits
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Work until the call is cancelled. Raises the error of the store, such as ``Fenced``."""
         await self._commits.load()
+        await self._prepare()
         worker = Worker(
             self._cluster.client,
             task_queue=brain_queue(self._cluster.fleet),

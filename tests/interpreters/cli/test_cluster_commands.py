@@ -1,12 +1,14 @@
 """What ``brain`` and ``host`` refuse before they change anything."""
 
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.cluster_options import pools_of
+from lifefold.interpreters.cli.commands import showing
 from lifefold.interpreters.fleet_file import load
 
 pytest.importorskip("temporalio", reason="needs the extra temporal")
@@ -140,3 +142,38 @@ def test_a_program_that_has_used_temporal_ends_without_finalizing(
     main()
     assert ended == [0]
     assert "session" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "printed"),
+    [
+        (SystemExit(130), 130, ""),
+        (SystemExit(), 0, ""),
+        (SystemExit("no more"), 1, "no more\n"),
+        (ZeroDivisionError("an error"), 1, "ZeroDivisionError: an error\n"),
+    ],
+)
+def test_it_ends_so_after_an_error_too(
+    error: BaseException, code: int, printed: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exit code and the last line are those of Python. Without the library, Python does that itself."""
+    ended: list[int] = []
+
+    def fails(_arguments: Namespace) -> int:
+        raise error
+
+    monkeypatch.setattr("os._exit", ended.append)
+    monkeypatch.setattr(sys, "argv", ["lifefold", "machines"])
+    monkeypatch.setattr(showing, "machines", fails)
+    monkeypatch.delitem(sys.modules, "temporalio.bridge.runtime", raising=False)
+    with pytest.raises(type(error)):
+        main()
+    monkeypatch.setitem(sys.modules, "temporalio.bridge.runtime", sys)
+    with pytest.raises(type(error)):
+        main(["machines"])
+    assert ended == []
+    main()
+    assert ended == [code]
+    said = capsys.readouterr().err
+    assert said.endswith(printed)
+    assert bool(said) == bool(printed)

@@ -9,13 +9,13 @@ import pytest
 pytest.importorskip("temporalio", reason="needs the extra temporal")
 
 from lifefold.interpreters.fleet_cluster.host import HostFolders
-from lifefold.interpreters.fleet_cluster.plan_follower import PlanFollower
+from lifefold.interpreters.fleet_cluster.plan_follower import AGAIN_S, PlanFollower
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner.blocked_merges import Waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.fleet_runner.hosts import BRAIN, BrainSaid, digest_of
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import Members, SqliteStore
 from lifefold.interpreters.temporal.wire import Attend, Place, Slot, Times
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +44,8 @@ class Following:
         place = FleetFolder(folder / "log.db")
         workplace = HostFolders.open(place.worktrees)
         self.handlers = Handlers(load(self.file), place, workplace, run="run", waits=Waits())
-        self.follower = PlanFollower(self.handlers, self.store)
+        self.now_s = 0.0
+        self.follower = PlanFollower(self.handlers, self.store, lambda: self.now_s)
 
     async def says(self, text: str, change: int = 1) -> None:
         """Let the brain say that the plan of a fleet file is in force."""
@@ -78,10 +79,33 @@ async def test_a_host_with_another_fleet_file_waits_for_that_of_the_brain(host: 
     assert (wait.agent, "waits to begin its work" in wait.said) == ("ann", True)
     assert host.handlers.fleet.named("bob") is None
     host.file.write_text(FLEET + BOB)
+    host.now_s += AGAIN_S
     assert await host.follower.may_begin(WORK)
     assert host.handlers.fleet.named("bob") is not None
     assert host.handlers.operator.waits.present == ()
     assert host.handlers.notices[-1] == ("demo", "follows its fleet file: change 3 is in force")
+
+
+async def test_all_work_that_waits_reads_the_fleet_file_once_in_a_second(
+    host: Following, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a host with many agents would do nothing else. A host that does not refuse asks for each activity."""
+    looks: list[float] = []
+    members = host.store.members
+
+    async def counted() -> Members:
+        looks.append(host.now_s)
+        return await members()
+
+    monkeypatch.setattr(host.store, "members", counted)
+    await host.says(FLEET)
+    assert [await host.follower.may_begin(WORK) for _ in range(2)] == [True, True]
+    assert looks == [0.0, 0.0]
+    await host.says(FLEET + BOB)
+    for now_s in (1.0, 1.5, 2.0):
+        host.now_s = now_s
+        assert [await host.follower.may_begin(WORK) for _ in range(3)] == [False, False, False]
+    assert looks == [0.0, 0.0, 1.0, 2.0]
 
 
 async def test_an_unreadable_fleet_file_is_named(host: Following) -> None:
