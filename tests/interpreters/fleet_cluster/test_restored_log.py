@@ -45,7 +45,7 @@ def run(command: str, sandbox: ClusterSandbox, postgres: PostgresServer) -> str:
     """Run a command of the page, with the addresses, names and programs that are here; return what it prints."""
     url = "postgresql://fleets@db.example.org/agents"
     assert command.count(url) == ("temporal" not in command)
-    words = [word.replace(url, postgres.url) for word in shlex.split(command.replace(f":{NAME}:", ":clustered:"))]
+    words = [word.replace(url, postgres.url) for word in shlex.split(command.replace(f":{NAME}.", ":clustered."))]
     programs = {"temporal": [program(), "--address", sandbox.server.address, "--namespace", "default"]}
     first = programs.get(words[0], [str(postgres.programs / words[0])])
     ended = subprocess.run([*first, *words[1:]], cwd=sandbox.folder, capture_output=True, text=True, check=False)
@@ -72,6 +72,7 @@ async def test_a_restored_log_goes_on_without_the_workflows_of_the_lost_one(
         sandbox.kill("one")
         await sandbox.until(lambda: not sandbox.working())
         *first, last = restore
+        assert "Total: 0" not in run(last, sandbox, postgres)
         for command in first:
             run(command, sandbox, postgres)
         await sandbox.until(lambda: "Total: 0" in run(last, sandbox, postgres))
