@@ -11,6 +11,7 @@ from lifefold.core.kernel import Event
 from lifefold.core.lifecycles import session
 from lifefold.effects import InspectWork, ParkWork, RunSession, VerifyWork
 from lifefold.interpreters.fleet_runner import handlers, retry_until, sessions
+from lifefold.interpreters.processes import SessionExit
 from lifefold.interpreters.testing.interpreters import Recorded, perform
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 
@@ -120,7 +121,11 @@ async def test_a_session_that_ended_at_its_fence_keeps_nothing(
     monkeypatch.setattr(bench.handlers.workplace, "keep_state", keep)
     await reported(bench, RunSession)
     assert len(calls) == 2
-    monkeypatch.setattr(sessions, "is_at_its_fence", lambda _ended: True)
+
+    def at_its_fence(_ended: SessionExit) -> bool:
+        return True
+
+    monkeypatch.setattr(sessions, "is_at_its_fence", at_its_fence)
     await reported(bench, RunSession)
     assert len(calls) == 2
 
