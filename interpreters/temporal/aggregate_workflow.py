@@ -264,6 +264,7 @@ class AggregateWorkflow:
                 await self._start(start, queue)
 
     async def _start(self, start: Start, queue: str) -> None:
+        # A restored log gives its versions again, so the server may have had the name: as that of an ended workflow.
         name = self._starting = self._id(start.of, start.at)
         work = Attend(self._of.fleet, self._of.aggregate, start.of, start.at, queue, self._of.times)
         try:
@@ -272,11 +273,11 @@ class AggregateWorkflow:
                 work,
                 id=name,
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             )
             begun.add_done_callback(_retrieve)
         except WorkflowAlreadyStartedError:
-            pass  # an earlier workflow of this aggregate has started it
+            pass  # an earlier workflow of this aggregate has started it, and it runs: its end is told to this one
         finally:
             self._starting = ""
 

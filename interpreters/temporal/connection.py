@@ -49,7 +49,7 @@ class Cluster:
     def of_log(self, run: str) -> "Cluster":
         """Return the same fleet with one of its logs, which has this identity.
 
-        Each log has workflows of its own. The server refuses to start a workflow again that it has had already.
+        Each log has workflows of its own: they know versions of that log.
         """
         return Cluster(self.client, f"{self.fleet}.{run}" if run else self.fleet, self.times)
 

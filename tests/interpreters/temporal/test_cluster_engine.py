@@ -170,6 +170,31 @@ async def test_a_loss_and_the_wish_to_end_at_the_same_time_are_both_told(pottery
     assert [each.resumed for each in pottery.hands.fires] == [False, True]
 
 
+async def test_a_second_restore_may_ask_for_an_activity_that_the_server_has_had(pottery: ClusterPottery) -> None:
+    """It gives its versions another time, and so its requests have the names of workflows that have ended."""
+    await pottery.open()
+    await pottery.until(lambda: {"kiln/a", "tally"} <= pottery.commits.aggregates.keys())
+    await pottery.end_brain()
+    saved, names = pottery.log.read_bytes(), list[str]()
+    for number in (1, 2):
+        for each in ("kiln/a", "tally"):
+            await pottery.cluster.handle(each).terminate("restored")
+        pottery.log.write_bytes(saved)
+        await pottery.begin_brain()
+        await pottery.begin_host(f"of restore {number}")
+        await pottery.cluster.look("tally")
+        await pottery.say(Lit())
+        await pottery.hands.until("fire 1 begins", number)
+        child = await pottery.child()
+        names.append(child.id)
+        await pottery.end_brain()
+        pottery.scopes[f"of restore {number}"].cancel()
+        await pottery.hands.until("fire 1 ends", number)
+        pottery.stores.close()
+        await child.terminate("restored")
+    assert names[0] == names[1]
+
+
 async def test_a_recorded_history_replays(pottery: ClusterPottery) -> None:
     """The loop is deterministic: the server's record of a firing leads it to the same commands again.
 
