@@ -73,7 +73,11 @@ async def begun_after(
 ) -> int | None:
     """Attend until that is over; return after how many heartbeats the work began, None if it did not."""
     client = await Client.connect("127.0.0.1:1", lazy=True)
-    monkeypatch.setattr(Client, "get_async_activity_handle", lambda _self, **_of: server)
+
+    def handle(*_of: object, **_named: object) -> Server:
+        return server
+
+    monkeypatch.setattr(Client, "get_async_activity_handle", handle)
     cluster = Cluster(client, "pottery", TIMES)
     hands = Hands(kiln.system, store, ClusterHands().interpreter(), cluster)
     hands.server = server
