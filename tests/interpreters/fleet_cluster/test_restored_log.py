@@ -65,8 +65,8 @@ async def test_a_restored_log_goes_on_without_the_workflows_of_the_lost_one(
         sandbox.begin_host("one")
         await sandbox.until(lambda: len(sandbox.lives()) >= 3)
         run(backup[0], sandbox, postgres)
-        saved = {life.task for life in sandbox.lives() if life.is_whole}
-        await sandbox.until(lambda: len({life.task for life in sandbox.lives() if life.is_whole}) > len(saved) + 1)
+        whole = {life.task for life in sandbox.lives() if life.is_whole}
+        await sandbox.until(lambda: len({life.task for life in sandbox.lives() if life.is_whole}) > len(whole) + 1)
         sandbox.processes["brain"].terminate()
         await sandbox.until_over()
         sandbox.kill("one")
@@ -77,6 +77,8 @@ async def test_a_restored_log_goes_on_without_the_workflows_of_the_lost_one(
             run(command, sandbox, postgres)
         await sandbox.until(lambda: "Total: 0" in run(last, sandbox, postgres))
         sandbox.log.with_name(f"{sandbox.log.name}{END}").rename(tmp_path / "anchor-of-the-lost-log")
+        saved = (await sandbox.journal()).closed
+        assert saved
         sandbox.begin_brain()
         sandbox.begin_host("two")
         assert await sandbox.until_over() == 0, sandbox.output("brain")
