@@ -14,19 +14,9 @@ from lifefold.interpreters.fleet_runner import OtherFleetError
 from lifefold.interpreters.fleet_runner.hosts import brain_said, digest_of
 from lifefold.interpreters.store import SqliteStore
 from lifefold.interpreters.temporal import Cluster
+from small_fleet_file import SMALL_FLEET
 
 pytestmark = pytest.mark.anyio
-
-FLEET = """
-[fleet]
-name = "demo"
-[[agents]]
-name = "ann"
-command = ["true"]
-[[tasks]]
-id = "t"
-prompt = "x"
-"""
 
 
 class BegunError(Exception):
@@ -60,7 +50,7 @@ async def run_brain(folder: Path, text: str) -> None:
 async def test_the_plan_is_said_before_anything_is_decided(tmp_path: Path, begun: list[str]) -> None:
     """Work of an earlier brain may be decided at once, and a host would begin it with an old fleet file."""
     with pytest.RaisesGroup(BegunError, flatten_subgroups=True):
-        await run_brain(tmp_path, FLEET)
+        await run_brain(tmp_path, SMALL_FLEET)
     with SqliteStore.peek(tmp_path / "log.db") as store:
         said = brain_said(await store.members())
     assert said is not None
@@ -71,7 +61,7 @@ async def test_the_plan_is_said_before_anything_is_decided(tmp_path: Path, begun
 async def test_a_brain_with_another_plan_decides_nothing(tmp_path: Path, begun: list[str]) -> None:
     """It is refused before its worker begins."""
     with pytest.RaisesGroup(BegunError, flatten_subgroups=True):
-        await run_brain(tmp_path, FLEET)
+        await run_brain(tmp_path, SMALL_FLEET)
     with pytest.RaisesGroup(OtherFleetError, flatten_subgroups=True):
-        await run_brain(tmp_path, FLEET + '[[tasks]]\nid = "u"\nprompt = "y"\n')
+        await run_brain(tmp_path, SMALL_FLEET + '[[tasks]]\nid = "u"\nprompt = "y"\n')
     assert len(begun) == 1

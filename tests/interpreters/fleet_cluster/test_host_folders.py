@@ -10,17 +10,7 @@ pytest.importorskip("temporalio", reason="needs the extra temporal")
 from cluster_demo import CLUSTER
 from lifefold.interpreters.fleet_cluster.host import HostFolders
 from lifefold.interpreters.fleet_file import load
-
-FLEET = """
-[fleet]
-name = "demo"
-[[agents]]
-name = "ann"
-command = ["true"]
-[[tasks]]
-id = "t"
-prompt = "x"
-"""
+from small_fleet_file import SMALL_FLEET
 
 
 def test_a_task_of_a_lost_host_has_an_empty_folder_on_the_next_one(tmp_path: Path) -> None:
@@ -37,8 +27,8 @@ def test_the_demonstration_needs_five_lines_more_than_a_fleet_of_one_machine(tmp
     added = CLUSTER.format(temporal="127.0.0.1:7233", postgres="postgresql://db/agents?log=demo", detection_s=10)
     assert len(added.splitlines()) <= 5
     local, clustered = tmp_path / "local.toml", tmp_path / "clustered.toml"
-    local.write_text(FLEET)
-    clustered.write_text(FLEET + added)
+    local.write_text(SMALL_FLEET)
+    clustered.write_text(SMALL_FLEET + added)
     assert tomllib.loads(added).keys() == {"cluster"}
     assert load(clustered).meaning == load(local).meaning
     assert load(clustered).cluster.engine == "temporal://127.0.0.1:7233"

@@ -17,19 +17,10 @@ from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.fleet_runner.hosts import BRAIN, BrainSaid, digest_of
 from lifefold.interpreters.store import Members, SqliteStore
 from lifefold.interpreters.temporal.wire import Attend, Place, Slot, Times
+from small_fleet_file import SMALL_FLEET
 
 pytestmark = pytest.mark.anyio
 
-FLEET = """
-[fleet]
-name = "demo"
-[[agents]]
-name = "ann"
-command = ["true"]
-[[tasks]]
-id = "t"
-prompt = "x"
-"""
 BOB = '[[agents]]\nname = "bob"\ncommand = ["true"]\n'
 WORK = Attend("demo", "worker/ann", Slot("session", "RunSession", 1), Place(1, 0), "queue", Times())
 
@@ -39,7 +30,7 @@ class Following:
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "fleet.toml"
-        self.file.write_text(FLEET)
+        self.file.write_text(SMALL_FLEET)
         self.store = SqliteStore.create(folder / "log.db", {})
         place = FleetFolder(folder / "log.db")
         workplace = HostFolders.open(place.worktrees)
@@ -65,20 +56,20 @@ def _host(tmp_path: Path) -> Iterator[Following]:
 async def test_a_host_without_word_of_a_brain_takes_work(host: Following) -> None:
     """Its fleet file was that of the brain when it began."""
     assert await host.follower.follow()
-    await host.says(FLEET)
+    await host.says(SMALL_FLEET)
     assert await host.follower.may_begin(WORK)
     assert host.follower.refusal == ""
 
 
 async def test_a_host_with_another_fleet_file_waits_for_that_of_the_brain(host: Following) -> None:
     """Operators see why, and the host goes on by itself."""
-    await host.says(FLEET + BOB, change=3)
+    await host.says(SMALL_FLEET + BOB, change=3)
     assert not await host.follower.may_begin(WORK)
     assert "is not the fleet file with change 3 in force; copy that of the brain there" in host.follower.refusal
     (wait,) = host.handlers.operator.waits.present
     assert (wait.agent, "waits to begin its work" in wait.said) == ("ann", True)
     assert host.handlers.fleet.named("bob") is None
-    host.file.write_text(FLEET + BOB)
+    host.file.write_text(SMALL_FLEET + BOB)
     host.now_s += AGAIN_S
     assert await host.follower.may_begin(WORK)
     assert host.handlers.fleet.named("bob") is not None
@@ -98,10 +89,10 @@ async def test_all_work_that_waits_reads_the_fleet_file_once_in_a_second(
         return await members()
 
     monkeypatch.setattr(host.store, "members", counted)
-    await host.says(FLEET)
+    await host.says(SMALL_FLEET)
     assert [await host.follower.may_begin(WORK) for _ in range(2)] == [True, True]
     assert looks == [0.0, 0.0]
-    await host.says(FLEET + BOB)
+    await host.says(SMALL_FLEET + BOB)
     for now_s in (1.0, 1.5, 2.0):
         host.now_s = now_s
         assert [await host.follower.may_begin(WORK) for _ in range(3)] == [False, False, False]
@@ -110,7 +101,7 @@ async def test_all_work_that_waits_reads_the_fleet_file_once_in_a_second(
 
 async def test_an_unreadable_fleet_file_is_named(host: Following) -> None:
     """An editor may have written a half of it."""
-    await host.says(FLEET + BOB)
+    await host.says(SMALL_FLEET + BOB)
     host.file.write_text("[fleet")
     assert not await host.follower.follow()
     assert "its fleet file cannot be read: " in host.follower.refusal
@@ -118,10 +109,10 @@ async def test_an_unreadable_fleet_file_is_named(host: Following) -> None:
 
 async def test_a_removed_agent_stays_known(host: Following) -> None:
     """It may have a session here."""
-    host.file.write_text(FLEET + BOB)
-    await host.says(FLEET + BOB)
+    host.file.write_text(SMALL_FLEET + BOB)
+    await host.says(SMALL_FLEET + BOB)
     assert await host.follower.follow()
-    host.file.write_text(FLEET)
-    await host.says(FLEET, change=2)
+    host.file.write_text(SMALL_FLEET)
+    await host.says(SMALL_FLEET, change=2)
     assert await host.follower.follow()
     assert host.handlers.fleet.named("bob") is not None

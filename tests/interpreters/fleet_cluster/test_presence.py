@@ -16,19 +16,9 @@ from lifefold.interpreters.fleet_runner.log_owner import NONE_BEFORE, written_of
 from lifefold.interpreters.store import SqliteStore, Unwritable
 from lifefold.interpreters.temporal import Cluster, Times
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
+from small_fleet_file import SMALL_FLEET
 
 pytestmark = pytest.mark.anyio
-
-FLEET = """
-[fleet]
-name = "demo"
-[[agents]]
-name = "ann"
-command = ["true"]
-[[tasks]]
-id = "t"
-prompt = "x"
-"""
 
 
 class Reached(Cluster):
@@ -49,7 +39,7 @@ class Reached(Cluster):
 
 @pytest.fixture(name="opened")
 async def _opened(tmp_path: Path) -> AsyncIterator[tuple[FleetHost, Reached]]:
-    (tmp_path / "fleet.toml").write_text(FLEET)
+    (tmp_path / "fleet.toml").write_text(SMALL_FLEET)
     fleet = load(tmp_path / "fleet.toml")
     made = await written_of(fleet, FolderWorkplace(tmp_path), NONE_BEFORE)
     SqliteStore.create(tmp_path / "log.db", made).close()

@@ -345,7 +345,7 @@ async def test_a_refused_push_waits_with_the_words_of_the_remote(sandbox: Remote
 
 
 async def test_a_missing_branch_delays_a_merge(sandbox: RemoteSandbox) -> None:
-    """Somebody has deleted it: it is to be pushed again."""
+    """Another person has deleted it: it is to be pushed again."""
     async with hosts(sandbox, "one") as (one,):
         await worked(one, "a", "T1", first="1\n")
         sandbox.git("branch", "--move", "main", "elsewhere")
