@@ -22,11 +22,6 @@ NAME: Final = "docs"
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def postgres() -> Iterator[PostgresServer]:
     try:
         with postgres_server() as running:
