@@ -39,7 +39,7 @@ say() { printf '%s %s %s %s %s\\n' "$(date +%s%N)" $$ "$LIFEFOLD_AGENT" "$LIFEFO
 say begins
 case $LIFEFOLD_TASK in hopeless*) exit 3;; esac
 n=0
-while [ $n -lt $STEPS ]; do
+while [ $n -lt $STEPS ] || [ -e "${0%/*}/hold" ]; do
   say works
   n=$((n + 1)); sleep 0.05
 done
@@ -48,7 +48,8 @@ say ends
 """
 """An agent that writes a line at each twentieth of a second: its time, its pid, its name, its task, what it does.
 
-It fails at each task whose name begins with ``hopeless``. Its work is a file with its name.
+It fails at each task whose name begins with ``hopeless``. Its work is a file with its name. It does not end while there
+is a file ``hold`` beside it.
 """
 
 
@@ -172,6 +173,14 @@ class ClusterSandbox:
         """Start a host."""
         return self.begin(name, "host", "--name", name, *words, server=server, db=db, around=around)
 
+    def hold(self) -> None:
+        """Let no agent come to its end before ``release``, however slow the machine is."""
+        (self.folder / "hold").touch()
+
+    def release(self) -> None:
+        """Let the agents come to their ends."""
+        (self.folder / "hold").unlink()
+
     def kill(self, name: str) -> None:
         """End a process by SIGKILL."""
         process = self.processes.pop(name)
@@ -209,6 +218,10 @@ class ClusterSandbox:
         ]
         return sorted(found, key=lambda life: life.begin_ns)
 
+    def done_at(self) -> list[tuple[str, str]]:
+        """Return each task that an agent has finished, and the host of that, in the order of names."""
+        return sorted((life.task, life.host) for life in self.lives() if life.is_whole)
+
     def working(self, host: str = "") -> list[Life]:
         """Return the agents' processes that are alive, of one host or of all."""
         return [life for life in self.lives() if Path(f"/proc/{life.pid}").exists() and host in {"", life.host}]
@@ -216,6 +229,10 @@ class ClusterSandbox:
     async def until_working(self, count: int, host: str = "") -> None:
         """Wait until so many agents are at work, of one host or of all."""
         await self.until(lambda: len(self.working(host)) >= count)
+
+    async def until_ended(self, host: str = "") -> None:
+        """Wait until no agent is at work, of one host or of all."""
+        await self.until(lambda: not self.working(host))
 
     async def until_attached(self, host: str) -> None:
         """Wait until a host takes work."""

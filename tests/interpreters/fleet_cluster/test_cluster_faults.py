@@ -38,18 +38,20 @@ async def test_a_run_without_disturbance_settles_the_tasks_as_the_tests_expect(t
 
 async def test_the_work_of_a_killed_host_goes_to_another_one(tmp_path: Path) -> None:
     """The sessions of the dead host end before the detection time is over; their tasks are done elsewhere."""
-    async with cluster(tmp_path, steps=160, tasks=2, detection_s=5) as sandbox:
+    async with cluster(tmp_path, tasks=2, detection_s=5) as sandbox:
+        sandbox.hold()
         sandbox.begin_brain()
         sandbox.begin_host("one")
         await sandbox.until_working(2)
         sandbox.kill("one")
         killed_ns = time.time_ns()
-        await sandbox.until(lambda: not sandbox.working())
+        await sandbox.until_ended()
         assert all(life.end_ns < killed_ns + 5_000_000_000 for life in sandbox.lives())
+        sandbox.release()
         sandbox.begin_host("two")
         assert await sandbox.until_over() == 0
         assert await sandbox.problems() == []
-        assert len(sandbox.lives()) == 4
+        assert sandbox.done_at() == [("t0", "two"), ("t1", "two")]
 
 
 @pytest.mark.parametrize("is_on_a_server", [False, True])
@@ -63,7 +65,7 @@ async def test_a_killed_brain_delays_the_fleet_and_changes_nothing(
         sandbox.begin_brain()
         await sandbox.until_working(2)
         sandbox.kill("brain")
-        await sandbox.until(lambda: not sandbox.working())
+        await sandbox.until_ended()
         sandbox.begin_brain()
         assert await sandbox.until_over() == 0
         assert await sandbox.problems() == []
@@ -74,32 +76,37 @@ async def test_a_killed_brain_delays_the_fleet_and_changes_nothing(
 
 async def test_a_frozen_host_does_not_go_on_with_what_another_one_has(tmp_path: Path) -> None:
     """A stopped host renews no fence. When it goes on, the server refuses it, and it leaves its sessions alone."""
-    async with cluster(tmp_path, steps=60, detection_s=3) as sandbox:
+    async with cluster(tmp_path, detection_s=3) as sandbox:
+        sandbox.hold()
         sandbox.begin_brain()
         frozen = sandbox.begin_host("one")
         await sandbox.until_working(2)
-        first = {life.pid for life in sandbox.working()}
         frozen.send_signal(signal.SIGSTOP)
         sandbox.begin_host("two")
-        await sandbox.until(lambda: bool({life.pid for life in sandbox.working()} - first))
+        await sandbox.until_working(1, "two")
+        await sandbox.until_ended("one")
         frozen.send_signal(signal.SIGCONT)
+        sandbox.release()
         assert await sandbox.until_over() == 0
         assert await sandbox.problems() == []
 
 
 async def test_hosts_that_share_no_disk_work_on_a_log_of_a_server(tmp_path: Path, postgres: PostgresServer) -> None:
     """Each process has a folder of its own, so the next host sees no file of the lost one. Its session has ended."""
-    async with cluster(tmp_path, steps=160, agents=1, tasks=1, detection_s=5, db=postgres.new_log()) as sandbox:
+    async with cluster(tmp_path, agents=1, tasks=1, detection_s=5, db=postgres.new_log()) as sandbox:
+        sandbox.hold()
         sandbox.begin_brain()
         sandbox.begin_host("one")
         await sandbox.until_working(1)
         sandbox.kill("one")
         killed_ns = time.time_ns()
         sandbox.begin_host("two")
+        await sandbox.until_ended("one")
+        sandbox.release()
         assert await sandbox.until_over() == 0
         assert sandbox.lives()[0].end_ns < killed_ns + 5_000_000_000
         assert await sandbox.problems() == []
-        assert len(sandbox.lives()) == 2
+        assert sandbox.done_at() == [("t0", "two")]
 
 
 async def test_a_fleet_of_one_machine_moves_to_a_cluster(tmp_path: Path) -> None:

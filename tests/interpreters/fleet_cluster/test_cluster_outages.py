@@ -37,13 +37,14 @@ async def test_a_killed_temporal_server_goes_on_with_what_it_had(tmp_path: Path)
 
 async def test_an_outage_of_temporal_beyond_the_fence_ends_the_sessions(tmp_path: Path) -> None:
     """That is the price of one run at a time. The tasks are tried again once the server is there."""
-    async with cluster(tmp_path, steps=200, tasks=2, detection_s=3) as sandbox:
+    async with cluster(tmp_path, tasks=2, detection_s=3) as sandbox:
+        sandbox.hold()
         sandbox.begin_brain()
         sandbox.begin_host("one")
         await sandbox.until_working(2)
         sandbox.server.kill()
-        await sandbox.until(lambda: not sandbox.working())
-        assert [life.is_whole for life in sandbox.lives()] == [False, False]
+        await sandbox.until_ended()
+        sandbox.release()
         sandbox.server.start()
         assert await sandbox.until_over() == 0
         assert await sandbox.problems() == []
@@ -69,7 +70,8 @@ async def test_a_host_that_is_cut_off_from_temporal_loses_its_work(
     tmp_path: Path, cut_off: Callable[[Proxy], None]
 ) -> None:
     """Its sessions end at their fences, before another host has them. Afterwards what it has sent is lost, or late."""
-    async with cluster(tmp_path, steps=200, tasks=2, detection_s=3) as sandbox:
+    async with cluster(tmp_path, tasks=2, detection_s=3) as sandbox:
+        sandbox.hold()
         with proxy(sandbox.server.port) as between:
             sandbox.begin_brain()
             sandbox.begin_host("one", server=f"127.0.0.1:{between.port}")
@@ -77,10 +79,12 @@ async def test_a_host_that_is_cut_off_from_temporal_loses_its_work(
             cut_off(between)
             sandbox.begin_host("two")
             await sandbox.until_working(1, "two")
+            await sandbox.until_ended("one")
             between.heal()
+            sandbox.release()
             assert await sandbox.until_over() == 0
             assert await sandbox.problems() == []
-            assert [life.is_whole for life in sandbox.lives() if life.host == "one"][:2] == [False, False]
+            assert len([life for life in sandbox.lives() if life.host == "one" and not life.is_whole]) >= 2
 
 
 async def test_a_brain_that_is_cut_off_from_postgresql_delays_the_fleet(
@@ -103,12 +107,15 @@ async def test_a_brain_that_is_cut_off_from_postgresql_delays_the_fleet(
 
 async def test_hosts_with_clocks_minutes_apart_do_not_overlap(tmp_path: Path) -> None:
     """A fence is a time of a clock that cannot be set. The work of a dead late host goes to an early one."""
-    async with cluster(tmp_path, steps=60, detection_s=3, hopeless=1) as sandbox:
+    async with cluster(tmp_path, detection_s=3, hopeless=1) as sandbox:
+        sandbox.hold()
         sandbox.begin_brain()
         sandbox.begin_host("late", around=clock_ahead(-300))
         await sandbox.until_working(2)
         sandbox.begin_host("early", around=clock_ahead(300))
         sandbox.kill("late")
+        await sandbox.until_ended("late")
+        sandbox.release()
         assert await sandbox.until_over() == 1
         assert await sandbox.problems() == []
         assert {life.host for life in sandbox.lives()} == {"early", "late"}

@@ -40,8 +40,7 @@ async def test_a_run_on_a_server_prints_what_a_local_run_prints(tmp_path: Path) 
 async def test_a_plan_is_changed_and_a_task_is_added_while_a_brain_decides(tmp_path: Path) -> None:
     """The host follows the file: it begins the work of a new agent. Commands and the display know the host."""
     async with cluster(tmp_path, agents=1, tasks=1, detection_s=30) as sandbox:
-        agent, go = tmp_path / "agent.sh", tmp_path / "go"
-        agent.write_text(agent.read_text().replace("[ $n -lt $STEPS ]", f"[ ! -e {go} ]"))
+        sandbox.hold()
         sandbox.begin_host("one")
         sandbox.begin_run()
         await sandbox.until_working(1)
@@ -54,7 +53,7 @@ async def test_a_plan_is_changed_and_a_task_is_added_while_a_brain_decides(tmp_p
         await sandbox.until(lambda: len(json.loads(sandbox.call("hosts", "--json"))[0]["agents"]) == 2)
         (host,) = json.loads(sandbox.call("status", "--json"))["hosts"]
         assert (host["name"], host["state"], sorted(host["agents"])) == ("one", "at work", ["a0", "new"])
-        go.touch()
+        sandbox.release()
         assert await ended(sandbox, "run") == 0, sandbox.output("run")
         assert "plan has changed: change 1: is in force" in sandbox.output("run")
         assert (await sandbox.journal()).settled == {"t0": "closed", "more": "closed", "third": "closed"}
@@ -64,8 +63,7 @@ async def test_a_plan_is_changed_and_a_task_is_added_while_a_brain_decides(tmp_p
 async def test_a_run_on_a_server_has_the_options_of_a_local_run(tmp_path: Path) -> None:
     """It leaves a fleet that only operators can move on, accepts a changed plan, and does the rest in a new log."""
     async with cluster(tmp_path, steps=2, agents=1, tasks=1, hopeless=1, detection_s=30) as sandbox:
-        agent, go = tmp_path / "agent.sh", tmp_path / "go"
-        agent.write_text(agent.read_text().replace("[ $n -lt $STEPS ]", f"[ ! -e {go} ]"))
+        sandbox.hold()
         sandbox.begin_host("one")
         sandbox.begin_run("--no-wait")
         await sandbox.until_working(1)
@@ -75,12 +73,12 @@ async def test_a_run_on_a_server_has_the_options_of_a_local_run(tmp_path: Path) 
         sandbox.call("resume", "a0")
         fleet = tmp_path / "fleet.toml"
         fleet.write_text(fleet.read_text().replace("Do t0.", "Do t0 well."))
-        go.touch()
+        sandbox.release()
         sandbox.begin_run("--accept")
         assert await ended(sandbox, "run") == 1, sandbox.output("run")
         assert "the fleet file was changed (change 1)" in sandbox.output("run")
         assert (await sandbox.journal()).settled == {"t0": "closed", "hopeless0": "failed"}
-        agent.write_text("exit 0\n")
+        (tmp_path / "agent.sh").write_text("exit 0\n")
         sandbox.kill("one")  # a host has one log
         then = tmp_path / "fleet.run-2.db"
         sandbox.begin_run("--again", "--watch")
