@@ -1,17 +1,21 @@
 """A connection to a Temporal server, and the way of an input to its aggregate."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
 from functools import cache
 from typing import Final
 
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import ResetStickyTaskQueueRequest
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateStage
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
-from temporalio.service import RPCError, TLSConfig
+from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
 from lifefold.core.kernel import Envelope, encode
 from lifefold.interpreters.temporal.converter import CONVERTER
-from lifefold.interpreters.temporal.wire import Report, State, Times, aggregate_id, brain_queue
+from lifefold.interpreters.temporal.wire import TASK_TIMEOUT, Report, State, Times, aggregate_id, brain_queue, child_ids
 
 WORKFLOW: Final = "lifefold-aggregate"
 CHILD: Final = "lifefold-session"
@@ -60,6 +64,28 @@ class Cluster:
         except RPCError:
             return False
 
+    async def forget_brain(self, aggregates: Iterable[str]) -> None:
+        """Let no workflow wait for an earlier brain: the server offers each first step to that, for ``STICKY``.
+
+        That is done as far as the server answers; a workflow that is left out waits for the earlier brain once.
+        """
+        with suppress(RPCError):
+            for name in aggregates:
+                await self._forget_brain_of(aggregate_id(self.fleet, name))
+            query = f'ExecutionStatus = "Running" AND WorkflowId STARTS_WITH "{child_ids(self.fleet)}"'
+            async for each in self.client.list_workflows(query):
+                await self._forget_brain_of(each.id)
+
+    async def _forget_brain_of(self, workflow: str) -> None:
+        request = ResetStickyTaskQueueRequest(
+            namespace=self.client.namespace, execution=WorkflowExecution(workflow_id=workflow)
+        )
+        try:
+            await self.client.workflow_service.reset_sticky_task_queue(request)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:  # a workflow that has ended waits for nothing
+                raise
+
     async def offer(self, aggregate: str, *envelopes: Envelope) -> None:
         """Give inputs to an aggregate, in order. Its workflow is started if there is none.
 
@@ -78,6 +104,7 @@ class Cluster:
             State(self.fleet, aggregate, self.times),
             id=aggregate_id(self.fleet, aggregate),
             task_queue=brain_queue(self.fleet),
+            task_timeout=TASK_TIMEOUT,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             start_signal=signal,
             start_signal_args=[envelopes],

@@ -12,6 +12,7 @@ from conformance import entry
 from lifefold.interpreters.store import (
     Batch,
     Damaged,
+    Fenced,
     NotAStore,
     NotThere,
     Snapshot,
@@ -157,6 +158,30 @@ def test_a_user_who_may_only_read_reads_and_is_told_that_it_cannot_write(
         assert 0 <= now_ms - found.heard_ms < 60_000
         anyio.run(store.dismiss, "host/one")
         assert anyio.run(store.members).every == ()
+        with PostgresStore.open(address) as writer:
+            anyio.run(writer.say_as_writer, "the plan")
+        word = anyio.run(store.members).writer
+        assert word is not None
+        assert word.said == "the plan"
+        for statement in ("UPDATE writer_word SET said = 'another'", "DELETE FROM writer_word"):
+            with pytest.raises(Unwritable):
+                store.database.execute(statement)
+
+
+def test_a_writer_that_another_one_has_replaced_cannot_speak(address: Address, session: psycopg.Connection) -> None:
+    """A log of an earlier version gets the table from its next writer."""
+    PostgresStore.create(address, {}).close()
+    session.execute("DROP TABLE writer_word")
+    session.execute("UPDATE meta SET value = '3' WHERE name = 'schema'")
+    with PostgresStore.peek(address) as store:
+        assert anyio.run(store.members).writer is None
+    with PostgresStore.open(address) as frozen, PostgresStore.open(address, take_over=True) as newest:
+        anyio.run(newest.say_as_writer, "newest")
+        with pytest.raises(Fenced):
+            anyio.run(frozen.say_as_writer, "once more")
+        assert session.execute("SELECT said FROM writer_word").fetchall() == [("newest",)]
+        anyio.run(newest.say_as_writer, None)
+        assert anyio.run(newest.members).writer is None
 
 
 def test_the_next_writer_adds_the_table_of_a_cluster_to_an_older_log(
