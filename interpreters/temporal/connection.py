@@ -64,27 +64,33 @@ class Cluster:
         except RPCError:
             return False
 
-    async def forget_brain(self, aggregates: Iterable[str]) -> None:
-        """Let no workflow wait for an earlier brain: the server offers each first step to that, for ``STICKY``.
+    async def forget_brain(self, aggregates: Iterable[str]) -> int:
+        """Let no workflow wait for an earlier brain, to which the server offers the next step of each for ``STICKY``.
 
-        That is done as far as the server answers; a workflow that is left out waits for the earlier brain once.
+        Return the number of these workflows. A server that does not answer is not waited for: a workflow that is left
+        out waits for the earlier brain once.
         """
+        count = 0
         with suppress(RPCError):
             for name in aggregates:
-                await self._forget_brain_of(aggregate_id(self.fleet, name))
+                count += await self._has_forgotten(aggregate_id(self.fleet, name))
             query = f'ExecutionStatus = "Running" AND WorkflowId STARTS_WITH "{child_ids(self.fleet)}"'
             async for each in self.client.list_workflows(query):
-                await self._forget_brain_of(each.id)
+                count += await self._has_forgotten(each.id)
+        return count
 
-    async def _forget_brain_of(self, workflow: str) -> None:
+    async def _has_forgotten(self, workflow: str) -> bool:
+        """Let a workflow forget its brain; return False if it has ended."""
         request = ResetStickyTaskQueueRequest(
             namespace=self.client.namespace, execution=WorkflowExecution(workflow_id=workflow)
         )
         try:
             await self.client.workflow_service.reset_sticky_task_queue(request)
         except RPCError as error:
-            if error.status is not RPCStatusCode.NOT_FOUND:  # a workflow that has ended waits for nothing
+            if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
+            return False
+        return True
 
     async def offer(self, aggregate: str, *envelopes: Envelope) -> None:
         """Give inputs to an aggregate, in order. Its workflow is started if there is none.

@@ -86,6 +86,7 @@ async def test_another_brain_goes_on(pottery: ClusterPottery) -> None:
     await pottery.end_brain()
     pottery.hands.out.set()
     await pottery.begin_brain()
+    assert await pottery.cluster.forget_brain(("kiln/a", "tally", "kiln/none")) >= 2
     await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
     assert [each.resumed for each in pottery.hands.fires] == [False]
     assert await pottery.verified() >= 8  # a timer of the cooling kiln may or may not come first

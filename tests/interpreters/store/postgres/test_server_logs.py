@@ -9,6 +9,7 @@ import pytest
 from psycopg import sql
 
 from conformance import entry
+from lifefold.core.kernel import replace
 from lifefold.interpreters.store import (
     Batch,
     Damaged,
@@ -22,6 +23,7 @@ from lifefold.interpreters.store import (
     VersionConflict,
 )
 from lifefold.interpreters.store.anchor_file import anchor_beside
+from lifefold.interpreters.store.identity import WITHOUT_RULES
 from lifefold.interpreters.store.pointer import write_pointer
 from lifefold.interpreters.store.postgres import Address, PostgresStore, read_address, schema
 from postgres_server import PostgresServer
@@ -88,6 +90,15 @@ def test_a_log_of_an_earlier_version_is_brought_to_this_one_by_its_next_writer(
     monkeypatch.undo()
     with pytest.raises(NotAStore, match=f"has version {later}, this lifefold reads {now}"):
         PostgresStore.peek(address)
+
+
+def test_entries_keep_their_rules(address: Address) -> None:
+    """The version of the tables is none of a log without rules."""
+    ruled = replace(entry("a", 1), rules="r1")
+    with PostgresStore.create(address, {}) as store:
+        anyio.run(store.append, Batch((ruled,)))
+        assert anyio.run(store.read) == [ruled]
+    assert WITHOUT_RULES != schema.VERSION
 
 
 def test_a_changed_or_missing_entry_is_found(address: Address, session: psycopg.Connection) -> None:
