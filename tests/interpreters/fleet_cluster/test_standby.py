@@ -36,12 +36,12 @@ async def test_a_standby_waits_for_the_end_of_the_writer(tmp_path: Path) -> None
 async def test_a_standby_waits_for_the_server_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be away, with the machine of the writer. A log that cannot be read is told by the one who opens it."""
     SqliteStore.create(tmp_path / "log.db", {}).close()
-    answers = [Unreachable("no server"), True, False]
+    answers: list[bool | None] = [None, True, False]
 
     def is_written(_self: SqliteStore) -> bool:
         answer = answers.pop(0)
-        if isinstance(answer, Unreachable):
-            raise answer
+        if answer is None:
+            raise Unreachable("no server")
         return answer
 
     monkeypatch.setattr(SqliteStore, "is_written", is_written)

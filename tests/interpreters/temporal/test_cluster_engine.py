@@ -8,7 +8,7 @@ import pytest
 from temporalio.worker import Replayer
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from kiln import Called, Heat, Lit, Smashed, Stoked
+from kiln import Called, Heat, Kiln, Lit, Smashed, Stoked
 from lifefold.core.kernel import Aggregate, AggregateType, Envelope, replace
 from lifefold.interpreters.temporal import Times
 from lifefold.interpreters.temporal.brain import WORKFLOWS
@@ -177,7 +177,8 @@ async def test_an_aggregate_that_returns_to_a_full_host_goes_to_another_one(pott
     elsewhere = ClusterHands()
 
     def is_warm(_of: AggregateType, each: Aggregate) -> bool:
-        return each.record("kiln").state != Heat.COLD
+        record: Kiln = each.record("kiln")
+        return record.state is not Heat.COLD
 
     await pottery.begin_host("one", capacity=1, keeps_room=is_warm)
     await pottery.open("a", "b")
