@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from fleet_log import FleetLog, folded
-from lifefold.core.fleet import TaskPlan
+from lifefold.core.fleet import AgentPlan, TaskPlan
 from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.worker import assignment, stall_detector
+from lifefold.core.fleet.worker.stall_detector import Limits
 from lifefold.core.kernel import EntityQuarantined
-from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles import session, task
 from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.store import SqliteStore
 from lifefold.interpreters.web import fleet_pages
 from web_desk import served
 
@@ -124,3 +127,24 @@ def test_a_quarantine_is_ended_where_it_is_told(tmp_path: Path) -> None:
         assert given["lines"][0]["words"].startswith("ann: is released, and continues in its state")
         assert desk.json("/fleets/fleet.json")["releases"] == []
         assert desk.json("/fleets/fleet.json?at=3")["releases"] == []
+
+
+def test_a_stuck_agent_is_named_and_looks_so_while_a_runner_is_at_work(tmp_path: Path) -> None:
+    """Its mark and the line about it change at the same entry, as in the terminal."""
+    log = FleetLog(tmp_path / "fleet.db", *TASKS, agents=(AgentPlan("ann", stall=Limits(60_000, None, 120_000)),))
+    log.reported("worker/ann", "session", session.WorktreeReady()).claimed("one")
+    log.happens("worker/ann", "assignment", assignment.Assigned(task.Brief("one", 1, "do it")))
+    log.reported("worker/ann", "assignment", assignment.CheckedOut())
+    log.reported("worker/ann", "session", session.SessionStarted(0))
+    with SqliteStore.open(log.path), served([log.path]) as desk:
+        before = desk.json("/fleets/fleet.json")
+        assert before["agents"][0]["looks"]["state"] == "RUNNING"
+        assert before["troubles"] == []
+    log.later(61_000).reported("worker/ann", stall_detector.REF, stall_detector.Silent(61_000))
+    with SqliteStore.open(log.path), served([log.path]) as desk:
+        (fleet,) = desk.json("/index.json")["fleets"]
+        assert fleet["troubles"][0].startswith("ann is stuck: its session at one has shown no progress for ")
+        (ann,) = fleet["agents"]
+        assert (ann["looks"]["state"], ann["looks"]["indicator"]) == ("STALLED", "◐")
+        page = desk.get("/", accept="text/html").text
+        assert '<span class="mark dark-orange" title="STALLED">◐</span>' in page
