@@ -69,6 +69,20 @@ def test_a_failed_task_says_why_and_is_retried_where_it_is_seen(stuck: Path) -> 
     assert folded(stuck).record("board", "task:one").state == "OPEN"
 
 
+def test_a_task_that_has_failed_for_good_comes_before_retries_and_before_what_it_blocks(tmp_path: Path) -> None:
+    """The order is that of the terminal, and not that of the plan: the list is cut at its end."""
+    plan = (
+        TaskPlan("early", "do it", depends_on=("late",)),
+        TaskPlan("again", "do it", max_retries=3),
+        TaskPlan("late", "do it", max_retries=0),
+    )
+    with served([FleetLog(tmp_path / "fleet.db", *plan).failed("again").failed("late").path]) as desk:
+        found = desk.json("/fleets/fleet.json")["failed"]
+    assert [(each["status"]["id"], each["words"]) for each in found] == [
+        ("late", "failed"), ("early", "blocked"), ("again", "to be retried")
+    ]  # fmt: skip
+
+
 def test_the_past_names_no_command_and_an_attempt_ends_in_words(stuck: Path) -> None:
     """Nothing can be changed there, so a command would lead nowhere."""
     with served([stuck]) as desk:
@@ -148,3 +162,5 @@ def test_a_stuck_agent_is_named_and_looks_so_while_a_runner_is_at_work(tmp_path:
         assert (ann["looks"]["state"], ann["looks"]["indicator"]) == ("STALLED", "◐")
         page = desk.get("/", accept="text/html").text
         assert '<span class="mark dark-orange" title="STALLED">◐</span>' in page
+        believed = desk.get("/fleets/fleet/agents/ann", accept="text/html").text.partition("Believed by the log")[2]
+        assert ", for " not in believed.partition("</dd>")[0]  # a silence has its own length
