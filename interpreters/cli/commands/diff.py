@@ -24,10 +24,11 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, must_be_there
 from lifefold.interpreters.cli.pager import is_coloured, page
 from lifefold.interpreters.cli.wording import age
-from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository, Then, lines, visible
+from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository, Then
 from lifefold.interpreters.desk.difference import Attempts, compared, difference, patch, verified
 from lifefold.interpreters.desk.history import History, open_claims
 from lifefold.interpreters.desk.verifications import Verification
+from lifefold.interpreters.desk.visible import lines, visible
 from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.store import LogStore
 
