@@ -5,14 +5,11 @@ the folder of the log, and in the folder of the command. Only the name of the fl
 parts of the file may not fit this machine.
 """
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from lifefold.interpreters.fleet_file.cluster import named_remote
-from lifefold.interpreters.fleet_file.files import read_text
-from lifefold.interpreters.fleet_file.values import as_table
+from lifefold.interpreters.fleet_file.glance import glance
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.store import LogStore
 from lifefold.interpreters.worktrees.git import path_name
@@ -34,7 +31,8 @@ def is_at_remote(store: LogStore) -> bool:
 def mirror_of(store: LogStore) -> Mirror:
     """Return the mirror of the work of a log at its remote. Raises ``NoRemoteError``."""
     fleet, run, branch = (store.meta(each) or "" for each in ("fleet", "run", "branch"))
-    url = next((found for each in _fleet_files(store) if (found := _remote_in(each, fleet))), "")
+    seen = map(glance, _fleet_files(store))
+    url = next((each.remote for each in seen if each.remote and each.name == fleet), "")
     if not url:
         where = f"refs/lifefold/{path_name(fleet)}/{run}/"
         said = f"no fleet file of {fleet} with remote in [cluster] is here; give the command in the folder of one"
@@ -49,13 +47,3 @@ def _fleet_files(store: LogStore) -> Iterator[Path]:
     beside = store.path.absolute().parent
     for folder in dict.fromkeys((beside.parent if beside.name == _HIDDEN else beside, Path.cwd())):
         yield from sorted(folder.glob("*.toml"))
-
-
-def _remote_in(file: Path, fleet: str) -> str:
-    """Return the address of the remote that a fleet file of this name has; empty without one."""
-    try:
-        document = tomllib.loads(read_text(file))
-    except (OSError, ValueError, RecursionError):
-        return ""
-    of, cluster = as_table(document.get("fleet")) or {}, as_table(document.get("cluster")) or {}
-    return named_remote(cluster.get("remote"), file.absolute().parent) if of.get("name") == fleet else ""

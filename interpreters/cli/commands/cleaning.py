@@ -23,6 +23,7 @@ from lifefold.interpreters.engine import ACCEPTED
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
 from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.fleet_runner.folder import BESIDE, FleetFolder
+from lifefold.interpreters.fleet_runner.hosts import hosts_of
 from lifefold.interpreters.fleet_runner.remote_work import NoRemoteError, is_at_remote, mirror_of
 from lifefold.interpreters.store import Locked, LogStore, open_log
 from lifefold.interpreters.worktrees.cleaning import Left, Place, beside_worktrees, left_of, remove
@@ -94,7 +95,7 @@ def _remains(log: Path) -> Remains:
         if store.is_written():
             raise BadInput(f"{store.path}: a runner is at work with it; nothing is removed")
         _must_be_over(store)
-        _must_have_no_host(FleetFolder(store.path))
+        _must_have_no_host(FleetFolder(store.path), store)
         path = store.path
         home, fleet, branch, run = (store.meta(each) or "" for each in ("git_directory", "fleet", "branch", "run"))
         if is_at_remote(store):
@@ -173,14 +174,16 @@ def _lines_of_remote(of: Remains, *, unmerged: bool) -> Iterator[str]:
         yield f"stays: {of.unknown}"
     if of.mirror is None:
         return
+    names = _names(each.removeprefix(of.mirror.prefix) for each in of.there.unmerged or ())
     at, there = f"at {of.mirror.remote.shown}", of.there
     if there.merged:
         yield f"  {count(len(there.merged), 'reference')} {at} in {of.mirror.prefix}"
     if there.unmerged and unmerged:
         size = count(len(there.unmerged), "reference")
-        yield f"  {size} {at} of work that is not merged: {_names(there.unmerged)}"
+        yield f"  {size} {at} of work that is not merged: {names}"
     elif there.unmerged:
-        yield f"stays {at}, because it is not merged into {of.branch} (see --unmerged): {_names(there.unmerged)}"
+        said = f"because it is not merged into {of.branch} (see --unmerged)"
+        yield f"stays {at} in {of.mirror.prefix}, {said}: {names}"
 
 
 def _names(references: Iterable[str]) -> str:
@@ -227,7 +230,7 @@ def _remove(of: Remains, *, unmerged: bool) -> None:
             raise BadInput(f"{of.log}: it is the log of another run by now; nothing is removed")
         _must_be_over(store)
         folder = FleetFolder(of.log)
-        _must_have_no_host(folder)
+        _must_have_no_host(folder, store)
         left = there = Left()
         if of.mirror is not None:
             try:
@@ -264,8 +267,12 @@ def _only_copies(folder: FleetFolder) -> tuple[Path, ...]:
     return (*worktrees, folder.hosts) if folder.hosts.is_dir() else worktrees
 
 
-def _must_have_no_host(folder: FleetFolder) -> None:
-    """Raise ``BadInput`` if a host of a cluster is at work with its clone on this machine."""
+def _must_have_no_host(folder: FleetFolder, store: LogStore) -> None:
+    """Raise ``BadInput`` if a host of a cluster is at work with the log, or with its clone on this machine."""
+    for host in anyio.run(hosts_of, store):
+        if not host.is_lost:
+            what = f"the host {host.status.name} on machine {host.said.machine} is at work with it"
+            raise BadInput(f"{store.path}: {what}; end it first; nothing is removed")
     for file in sorted(folder.hosts.glob(f"*/*/{HOST_LOCK}")):
         if is_taken(file):
             raise BadInput(f"{file.parent}: a host is at work here; end it first; nothing is removed")

@@ -31,6 +31,8 @@ def test_work_is_compared_as_on_one_machine(there: AtRemote) -> None:
     assert waits.stderr.startswith("asks waits for your approval: commit ")
     assert f" of {name} against its base " in waits.stderr
     assert "+done by asks\n" in waits.stdout
+    said = there.sandbox.call("diff", "one", "--verification").stdout
+    assert "\nno output of a verification is on this machine; the host that has run it keeps it, in " in said
     assert there.sandbox.json("diff", "asks")["changes"]["branch"] == name
     merged = there.sandbox.json("diff", "one")
     assert (merged["changes"]["kind"], "+done by one\n" in merged["diff"]) == ("merge", True)
