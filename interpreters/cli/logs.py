@@ -145,7 +145,7 @@ def option(log: Path) -> str:
     """Return the option by which a command typed here finds a log; empty if the command finds it without."""
     try:
         is_found = are_one(find_log(None), log)
-    except (BadInput, PermissionError):
+    except (BadInput, PermissionError, StoreError):
         is_found = False
     return "" if is_found else f" --db {shlex.quote(str(log))}"
 

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import anyio
+import msgspec
 import pytest
 
 from desk_sandbox import talking
+from lifefold.interpreters.fleet_runner.hosts import HOST, HostSaid
+from lifefold.interpreters.store import peek_log
 from moved_to_remote import AtRemote
 
 
@@ -79,7 +83,8 @@ def test_the_references_of_merged_work_are_removed_at_the_remote(over: AtRemote)
     before = over.references()
     asked = sandbox.call("clean", code=2)
     assert f" references at {over.remote} in {over.prefix}\n" in asked.stdout
-    assert f"stays at {over.remote}, because it is not merged into main (see --unmerged): " in asked.stdout
+    said = f"stays at {over.remote} in {over.prefix}, because it is not merged into main (see --unmerged): "
+    assert f"{said}base/fails-1/1 and work/fails-1/1\n" in asked.stdout
     assert over.references() == before > kept
     away = over.leave()
     assert "does not answer" in sandbox.call("clean", "--yes", code=2).stderr
@@ -88,6 +93,21 @@ def test_the_references_of_merged_work_are_removed_at_the_remote(over: AtRemote)
     assert f"{over.prefix}work/fails-1/1" in sandbox.call("clean", "--yes").stdout
     assert over.references() == kept
     assert [each.name for each in sandbox.log.parent.iterdir()] == [".gitignore"]
+
+
+def test_nothing_is_removed_while_a_host_is_at_work_with_the_log(over: AtRemote) -> None:
+    """On whatever machine. One that is silent for its detection time is lost, and is in the way of nothing."""
+    said = HostSaid("far.example", 1, 1, detection_ms=3_600_000, room=1)
+    for name, detection_ms in (("lost", 0), ("one", 3_600_000)):
+        word = msgspec.json.encode(msgspec.structs.replace(said, detection_ms=detection_ms)).decode()
+        with peek_log(over.sandbox.log) as store:
+            anyio.run(store.say, HOST + name, word)
+    refused = over.sandbox.call("clean", "--yes", code=2).stderr
+    assert "the host one on machine far.example is at work with it; end it first; nothing is removed" in refused
+    with peek_log(over.sandbox.log) as store:
+        anyio.run(store.dismiss, f"{HOST}one")
+    over.sandbox.call("clean", "--yes")
+    assert not over.sandbox.log.exists()
 
 
 def test_all_references_are_removed_if_that_is_asked_for(over: AtRemote) -> None:
