@@ -10,6 +10,8 @@ from psycopg import sql
 
 from conformance import entry
 from lifefold.core.kernel import replace
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.logs import find_log
 from lifefold.interpreters.store import (
     Batch,
     Damaged,
@@ -24,7 +26,7 @@ from lifefold.interpreters.store import (
 )
 from lifefold.interpreters.store.anchor_file import anchor_beside
 from lifefold.interpreters.store.identity import WITHOUT_RULES
-from lifefold.interpreters.store.pointer import write_pointer
+from lifefold.interpreters.store.pointer import address_of, write_pointer
 from lifefold.interpreters.store.postgres import Address, PostgresStore, read_address, schema
 from postgres_server import PostgresServer
 
@@ -220,3 +222,17 @@ def test_commits_wait_for_the_disk_whatever_the_default_of_the_role_is(
             assert store.database.execute("SELECT current_setting('synchronous_commit')").fetchone() == ("on",)
     finally:
         session.execute("ALTER ROLE lifefold RESET synchronous_commit")
+
+
+def test_a_command_finds_the_log_that_the_fleet_file_here_names(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it is begun. The other parts of the file are not read, and the next command finds its pointer."""
+    url = postgres.new_log()
+    (tmp_path / "fleet.toml").write_text(f'[fleet]\nname = "docs"\n[cluster]\nlog = "{url}"\n')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="there is no log in"):
+        find_log(None)
+    PostgresStore.create(read_address(url), {"fleet": "docs"}).close()
+    assert find_log(None).absolute() == tmp_path / ".lifefold" / "docs.db"
+    assert address_of(find_log(None)) == read_address(url)
