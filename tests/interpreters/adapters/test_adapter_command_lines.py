@@ -134,7 +134,7 @@ def test_the_server_of_a_session_gets_its_variables_by_name() -> None:
     ("name", "argv"),
     [
         ("claude", ("claude", f"--resume={NEW.id}")),
-        ("codex", ("codex", "resume", NEW.id)),
+        ("codex", ("codex", "resume", "--no-daemon", NEW.id)),
         ("opencode", ("opencode", f"--session={NEW.id}")),
         ("gemini", ("gemini", f"--resume={NEW.id}")),
         ("aider", ("aider", "--restore-chat-history", "--no-auto-commits", "--no-dirty-commits")),
