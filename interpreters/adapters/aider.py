@@ -8,7 +8,8 @@ sentence for people. Aider tries again after some errors. *It exits with status 
 *Commits* of its own are turned off: a model writes their messages, at a cost that aider does not report.
 
 *Conversations.* Aider restores a chat from a file, and prints no name of it. So each conversation has a file of its own
-in the worktree, with its chosen identifier. Without a conversation aider uses the chat of the worktree.
+in the worktree, with its chosen identifier. It stays for the next claim if ``.gitignore`` has ``.aider*``. Without a
+conversation aider uses the chat of the worktree.
 """
 
 import re

@@ -309,9 +309,10 @@ def test_a_retry_resumes_the_conversation_and_its_cost_counts_once(tmp_path: Pat
 
 CHATS = """#!/bin/sh
 printf '%s\\n' "$@" | grep -e chat- >> {folder}/counts/words
-if grep -q restore {folder}/counts/words
+for word; do case $word in --chat-history-file=*) file=${{word#*=}} ;; --restore*) restores=yes ;; esac; done
+if [ -s "$file" ] && [ "$restores" ]
 then cat {data}/aider/resumed.txt; echo done > chats.txt
-else cat {data}/aider/success.txt
+else cat {data}/aider/success.txt; echo chat > "$file"
 fi
 """
 
@@ -327,6 +328,7 @@ def test_a_retry_restores_the_chat_of_a_program_that_prints_no_name_of_it(tmp_pa
     assert second["conversation"] == first["conversation"]
     file = f"--chat-history-file=.aider.chat.{first['conversation']}.md"
     assert (tmp_path / "counts" / "words").read_text().splitlines() == [file, file, "--restore-chat-history"]
+    assert sandbox.tasks()["chats"]["state"] == "CLOSED"
 
 
 def test_the_price_of_its_model_turns_the_tokens_of_an_agent_into_money(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from lifefold.core.kernel import (
     Envelope,
     Event,
     Machine,
+    Property,
     Record,
     State,
     SystemStep,
@@ -210,7 +211,7 @@ def test_a_way_that_goes_on_for_ever_is_marked_where_it_does() -> None:
 
 def test_a_way_on_which_nothing_moves_shows_the_beginning() -> None:
     """An activity that never ends is a way of no steps."""
-    broken = eventually("it is stopped", lambda entity: entity.state is session.State.STOPPED)
+    broken: Property[Any] = eventually("it is stopped", lambda entity: entity.state is session.State.STOPPED)
     trace = check(session.machine, properties=(broken,), bounds=UNCOMPARED).broken()[0].trace
     assert trace is not None
     assert [box.lines[0] for box in way(trace).boxes] == ["Initializing", "nothing happens any more"]

@@ -100,7 +100,7 @@ def test_entries_keep_their_rules(address: Address) -> None:
     with PostgresStore.create(address, {}) as store:
         anyio.run(store.append, Batch((ruled,)))
         assert anyio.run(store.read) == [ruled]
-    assert schema.VERSION != WITHOUT_RULES
+    assert len({schema.VERSION, WITHOUT_RULES}) == 2
 
 
 def test_a_changed_or_missing_entry_is_found(address: Address, session: psycopg.Connection) -> None:
