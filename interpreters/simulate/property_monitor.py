@@ -130,7 +130,7 @@ class PropertyMonitor:
         kinds: Container[PropertyKind] = tuple(PropertyKind),
     ) -> None:
         """Gather the properties of these kinds of a system and its parts; ``more`` are further ones of the system."""
-        self.asked = 0
+        self.asked: int = 0
         self.seen: Final[set[tuple[str, str]]] = set()
         self.owed: dict[Debt, bool] = {}
         """The due properties, in order; whether each was due before everything was healed."""

@@ -298,7 +298,8 @@ class _Simulation:
     def _plead(self, relied_on: Sequence[object]) -> bool:
         """Give the inputs that a property assumes, where possible; tell whether there was one."""
         said = False
-        kinds: set[object] = {each.event if isinstance(each, Pattern) else each for each in relied_on}
+        patterns: list[Pattern[Any]] = [each for each in relied_on if isinstance(each, Pattern)]
+        kinds = {*(each for each in relied_on if not isinstance(each, Pattern)), *(each.event for each in patterns)}
         for name in list(self._runner.aggregates):
             for envelope in self._operators.sayable_of(name, kinds):
                 if _is_of(relied_on, envelope.event):

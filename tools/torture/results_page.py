@@ -44,7 +44,7 @@ def _table(results: Iterable[Result]) -> str:
 
 def _memory(results: Iterable[Result]) -> str:
     """Return the resident size of each campaign that has measured it, in some moments; nothing without one."""
-    lines = []
+    lines: list[str] = []
     for each in results:
         sizes = list(each.resident_mib.items())
         some = {*sizes[:: len(sizes) // MOMENTS + 1], *sizes[-1:]}
