@@ -7,8 +7,8 @@ from lifefold.core.fleet.system import board
 from lifefold.effects import Notification
 from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.fleet_runner.last_deliveries import observed
-from lifefold.interpreters.store import StoreError
 from lifefold.interpreters.temporal import Performer
+from lifefold.interpreters.temporal.log_reader import UNREADABLE
 
 
 class BlockedMerges:
@@ -25,7 +25,7 @@ class BlockedMerges:
             self._performer.beside(self._tell, notification, key)
 
     async def _tell(self, notification: Notification, key: str) -> None:
-        with suppress(StoreError):  # the next try of the merge tells it again
+        with suppress(*UNREADABLE):  # the next try of the merge tells it again
             of = await self._performer.reader.present(board.NAME)
             for each in observed(of, notification, key, self._performer.clock.now_ms()):
                 self._performer.report(board.NAME, each)

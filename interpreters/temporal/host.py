@@ -7,6 +7,7 @@ another host may have the session. The handler is then cancelled without an end,
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Final
@@ -22,6 +23,7 @@ from lifefold.core.kernel.snapshot import must_recover
 from lifefold.interpreters.temporal.attendance import Acknowledged, Attendance, MayBegin, always
 from lifefold.interpreters.temporal.commits import DEFAULT_POOL
 from lifefold.interpreters.temporal.connection import Cluster
+from lifefold.interpreters.temporal.log_reader import UNREADABLE
 from lifefold.interpreters.temporal.performer import Performer
 from lifefold.interpreters.temporal.rooms import Rooms
 from lifefold.interpreters.temporal.wire import NO_ROOM, Attend, Perform, host_queue, pool_queue
@@ -64,19 +66,20 @@ class Host:
         needs_room: Callable[[str], bool] = lambda _aggregate: True,
         keeps_room: KeepsRoom = must_recover,
         drain_s: float = 0.0,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare a host. After ``run`` is asked to drain, it waits ``drain_s`` for its activities.
 
         ``refuses`` returns why the host takes no further aggregates; empty if it does. ``needs_room`` tells of the name
         of an aggregate whether it counts. ``keeps_room`` tells whether one keeps its room while nothing of it is at
-        work here.
+        work here. ``now_s`` is a clock that no operator sets.
         """
         self.name: Final = name
         self._cluster: Final = cluster
         self._performer: Final = performer
         self._pools: Final = tuple(pools)
         self.capacity: Final = sum(pools.values()) if capacity is None else capacity
-        self._rooms: Final = Rooms(pools, self.capacity, cluster.times.detection_ms / 1_000)
+        self._rooms: Final = Rooms(pools, self.capacity, cluster.times.detection_ms / 1_000, now_s)
         self._needs_room: Final = needs_room
         self._keeps_room: Final = keeps_room
         self._acknowledged: Final = acknowledged
@@ -142,12 +145,21 @@ class Host:
         return self._rooms.taken()
 
     async def empty_rooms(self) -> None:
-        """Give the rooms of settled aggregates back, by what the log says of them now."""
-        reader = self._performer.reader
+        """Give the rooms of settled aggregates back, by what the log says of them now.
+
+        An aggregate that cannot be read keeps its room.
+        """
         for name in self._rooms.idle():
-            keeps = self._keeps_room(reader.ledger.system.type_of(name), await reader.present(name))
+            keeps = await self._keeps(name)
             if not keeps and name in self._rooms.idle():  # its next work may have arrived meanwhile
                 self._rooms.leave(name)
+
+    async def _keeps(self, name: str) -> bool:
+        reader = self._performer.reader
+        try:
+            return self._keeps_room(reader.ledger.system.type_of(name), await reader.present(name))
+        except UNREADABLE:  # it is looked at again when a room is needed
+            return True
 
     @activity.defn(name="lifefold-perform")
     async def perform(self, work: Perform) -> None:

@@ -13,11 +13,14 @@ from lifefold.core.kernel import Aggregate, Envelope, System, UnreadableEntry
 from lifefold.interpreters.engine.failures import Failures
 from lifefold.interpreters.engine.ledger import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.engine.snapshots import form_of, restored
-from lifefold.interpreters.store import Entry, EventStore, LogStore
+from lifefold.interpreters.store import Entry, EventStore, LogStore, StoreError
 from lifefold.interpreters.temporal.wire import Place
 
 KEPT: Final = 1_000
 """The number of decisions that stay in memory: several effects of one entry are read one after the other."""
+
+UNREADABLE: Final = (StoreError, LogMismatchError, KeyError)
+"""What ``LogReader.present`` raises where it cannot tell the state of an aggregate."""
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -33,7 +36,7 @@ class LogReader:
         self._kept: Final[OrderedDict[tuple[str, int], Decision]] = OrderedDict()
 
     async def present(self, aggregate: str) -> Aggregate:
-        """Return the present state of an aggregate. Raises ``KeyError`` if there is none."""
+        """Return the present state of an aggregate. Raises one of ``UNREADABLE`` if there is none to be read."""
         await self._catch_up(aggregate)
         return self.ledger.aggregates[aggregate]
 

@@ -19,13 +19,14 @@ from lifefold.core.kernel.snapshot import must_recover
 from lifefold.core.lifecycles import process, session
 from lifefold.effects import Notification, NotificationKind
 from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.engine.ledger import LogMismatchError
 from lifefold.interpreters.fleet_cluster.blocked_merges import BlockedMerges
 from lifefold.interpreters.fleet_cluster.host import HostFolders, keeps_room
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner.blocked_merges import Waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import SqliteStore, StoreError
 from lifefold.interpreters.temporal import Cluster, Commits, Performer
 from lifefold.interpreters.temporal.wire import Commit
 from small_fleet_file import SMALL_FLEET
@@ -115,6 +116,26 @@ async def test_the_notifiers_that_listen_hear_of_a_blocked_merge_once(blocked: B
         tasks.cancel_scope.cancel()
     assert blocked.waiting(1) == (BLOCKED, BLOCKED)
     assert blocked.waiting(2) == ()
+
+
+@pytest.mark.parametrize("error", [StoreError("away"), LogMismatchError("damaged"), KeyError("board")])
+async def test_a_host_that_cannot_read_the_board_goes_on(
+    blocked: Blocked, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """The next try of the merge tells the notifiers."""
+
+    async def unreadable(_name: str) -> Aggregate:
+        raise error
+
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(blocked.performer.run)
+        with monkeypatch.context() as away:
+            away.setattr(blocked.performer.reader, "present", unreadable)
+            await blocked.tell("t/1")
+        assert blocked.waiting(1) == ()
+        await blocked.tell("t/1")
+        tasks.cancel_scope.cancel()
+    assert blocked.waiting(1) == (BLOCKED,)
 
 
 async def test_a_fleet_without_notifiers_reads_no_board(tmp_path: Path) -> None:

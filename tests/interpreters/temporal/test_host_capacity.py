@@ -1,7 +1,8 @@
 """The aggregates that a host takes: those of its pools, up to the capacity of each."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -11,12 +12,17 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 import kiln
-from lifefold.interpreters.store import SqliteStore
+from lifefold.core.kernel import Aggregate
+from lifefold.interpreters.engine.ledger import LogMismatchError
+from lifefold.interpreters.store import SqliteStore, StoreError
 from lifefold.interpreters.temporal import Cluster, Host, Performer, Times
+from lifefold.interpreters.temporal.log_reader import LogReader
 from lifefold.interpreters.temporal.wire import pool_queue
 from temporal_pottery import ClusterHands
 
 pytestmark = pytest.mark.anyio
+
+DETECTION_S = 60
 
 
 @pytest.fixture
@@ -30,12 +36,27 @@ def _store(tmp_path: Path) -> Iterator[SqliteStore]:
         yield store
 
 
-async def host(store: SqliteStore, pools: Mapping[str, int], capacity: int | None = None) -> Host:
+class Clock:
+    """A clock that a test sets."""
+
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now_s
+
+
+async def host(
+    store: SqliteStore,
+    pools: Mapping[str, int],
+    capacity: int | None = None,
+    now_s: Callable[[], float] = time.monotonic,
+) -> Host:
     """Return a host that is not connected to a server."""
     client = await Client.connect("127.0.0.1:1", lazy=True)
-    cluster = Cluster(client, "pottery", Times(detection_ms=60_000))
+    cluster = Cluster(client, "pottery", Times(detection_ms=DETECTION_S * 1_000))
     performer = Performer(kiln.system, store, ClusterHands().interpreter(), cluster)
-    return Host(cluster, performer, "one", pools=pools, capacity=capacity)
+    return Host(cluster, performer, "one", pools=pools, capacity=capacity, now_s=now_s)
 
 
 async def placed(at: Host, aggregate: str, pool: str = "default") -> bool:
@@ -66,3 +87,24 @@ async def test_a_capacity_of_all_pools_comes_on_top(store: SqliteStore) -> None:
     at = await host(store, {"large": 2, "small": 2}, capacity=3)
     assert [await placed(at, name, "large") for name in ("a", "b")] == [True, True]
     assert [await placed(at, name, "small") for name in ("c", "d")] == [True, False]
+
+
+@pytest.mark.parametrize("error", [StoreError("away"), LogMismatchError("damaged"), KeyError("kiln/a")])
+async def test_an_unreadable_aggregate_keeps_its_room(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """The host and the rooms of the others do not depend on it."""
+    clock = Clock()
+    at = await host(store, {"default": 2}, now_s=clock)
+    assert await placed(at, "kiln/a")
+    assert await placed(at, "kiln/b")
+    clock.now_s += 1 + DETECTION_S
+
+    async def present(_self: LogReader, name: str) -> Aggregate:
+        if name == "kiln/a":
+            raise error
+        return Aggregate(name, 1)
+
+    monkeypatch.setattr(LogReader, "present", present)
+    await at.empty_rooms()
+    assert at.working() == {"kiln/a"}
