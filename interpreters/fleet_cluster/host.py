@@ -13,7 +13,7 @@ import anyio
 
 from lifefold.core.fleet import service, system
 from lifefold.core.fleet.system import board
-from lifefold.core.fleet.worker import shutdown
+from lifefold.core.fleet.worker import desired_state, shutdown
 from lifefold.core.kernel import Aggregate, AggregateType
 from lifefold.effects import RunSession, VerifyWork
 from lifefold.interpreters.engine import Interpreter
@@ -28,6 +28,7 @@ from lifefold.interpreters.fleet_runner.custom import RunContext, composed, foun
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.fleet_runner.quoting import quoting
+from lifefold.interpreters.fleet_runner.runner import is_quiet
 from lifefold.interpreters.processes import Fence
 from lifefold.interpreters.store import LogStore, peek_log
 from lifefold.interpreters.temporal import Cluster, Host, Performer
@@ -135,8 +136,11 @@ class FleetHost:
 def keeps_room(_of: AggregateType, aggregate: Aggregate) -> bool:
     """Tell whether an agent or a service keeps its room on its host while nothing of it is at work there.
 
-    An agent does so until its claim is over, or its work waits for an operator. A service does so until it is down.
+    An agent does so until its claim is over, or its work waits for an operator. A service does so until it is down. One
+    that an operator lets rest, or a brain that leaves, does so until nothing of it is live.
     """
+    if aggregate.record("desired_state").state in desired_state.RESTS:
+        return not is_quiet(aggregate)
     if aggregate.kind == service.KIND:
         return not service.is_down(aggregate)
     return shutdown.has_begun(aggregate) or not shutdown.quiet(aggregate)

@@ -13,7 +13,8 @@ from temporalio.client import Client
 
 from lifefold.core.fleet import opening, service, system
 from lifefold.core.fleet.board import notifier
-from lifefold.core.fleet.worker import assignment
+from lifefold.core.fleet.service import invocation
+from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.kernel import Aggregate, Envelope, encode, replace
 from lifefold.core.kernel.snapshot import must_recover
 from lifefold.core.lifecycles import process, session
@@ -180,3 +181,28 @@ def test_a_service_keeps_its_room_until_it_is_down_for_good(tmp_path: Path) -> N
     down = with_record(of, service.PROCESS, state=process.State.STOPPED)
     assert service.is_down(down)
     assert not keeps_room(system.type_of(of.name), down)
+
+
+@pytest.mark.parametrize("desired", sorted(desired_state.RESTS))
+def test_an_agent_that_rests_keeps_its_room_until_nothing_of_it_is_at_work(
+    tmp_path: Path, desired: desired_state.State
+) -> None:
+    """An operator may pause it for days. Its session is interrupted first, and a merge on its way is finished."""
+    of = fleet_at_begin(tmp_path).aggregates["worker/ann"]
+    resting = with_record(of, "desired_state", state=desired)
+    paused = with_record(resting, "assignment", state=assignment.State.WORKING)
+    assert not keeps_room(system.type_of(of.name), paused)
+    assert keeps_room(system.type_of(of.name), with_record(paused, "session", state=session.State.RUNNING))
+    assert keeps_room(system.type_of(of.name), with_record(resting, "assignment", state=assignment.State.MERGING))
+
+
+@pytest.mark.parametrize("desired", sorted(desired_state.RESTS))
+def test_a_service_that_rests_keeps_its_room_until_its_run_has_ended(
+    tmp_path: Path, desired: desired_state.State
+) -> None:
+    """A suspended service is not down."""
+    of = fleet_at_begin(tmp_path).aggregates["service/cron"]
+    resting = with_record(of, "desired_state", state=desired)
+    assert not keeps_room(system.type_of(of.name), resting)
+    running = with_record(resting, invocation.REF, state=invocation.State.RUNNING)
+    assert keeps_room(system.type_of(of.name), running)
