@@ -8,8 +8,14 @@ from typing import Final
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetStickyTaskQueueRequest
-from temporalio.client import Client, WorkflowHandle, WorkflowUpdateStage
-from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.client import (
+    Client,
+    WorkflowHandle,
+    WorkflowQueryFailedError,
+    WorkflowQueryRejectedError,
+    WorkflowUpdateStage,
+)
+from temporalio.common import QueryRejectCondition, WorkflowIDConflictPolicy
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
@@ -23,6 +29,8 @@ OFFER: Final = "offer"
 LOOK: Final = "look"
 GONE: Final = "gone"
 DECIDE: Final = "decide"
+ASK: Final = timedelta(seconds=3)
+"""How long a host waits for the answer of a workflow, which a brain gives. A placement may take longer."""
 
 
 async def connect(
@@ -132,6 +140,21 @@ class Cluster:
         )
         reason: str = await handle.result()
         return reason
+
+    async def is_at(self, aggregate: str, host: str) -> bool:
+        """Tell whether an aggregate has this host, or may have it because nothing answers within ``ASK``."""
+        not_open = QueryRejectCondition.NOT_OPEN
+        try:
+            state = await self.handle(aggregate).query(
+                "state", result_type=State, reject_condition=not_open, rpc_timeout=ASK
+            )
+        except WorkflowQueryRejectedError:
+            return False
+        except WorkflowQueryFailedError:
+            return True
+        except RPCError as error:
+            return error.status is not RPCStatusCode.NOT_FOUND
+        return state.host == host
 
     def handle(self, aggregate: str) -> WorkflowHandle[object, object]:
         """Return the workflow of an aggregate."""

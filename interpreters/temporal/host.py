@@ -145,21 +145,30 @@ class Host:
         return self._rooms.taken()
 
     async def empty_rooms(self) -> None:
-        """Give the rooms of settled aggregates back, by what the log says of them now.
+        """Give the rooms of settled aggregates back, by what the log says of them now, and those of other hosts.
 
         An aggregate that cannot be read keeps its room.
         """
-        for name in self._rooms.idle():
-            keeps = await self._keeps(name)
-            if not keeps and name in self._rooms.idle():  # its next work may have arrived meanwhile
-                self._rooms.leave(name)
+        async with anyio.create_task_group() as tasks:
+            for name in self._rooms.idle():
+                tasks.start_soon(self._look_at_room, name)
+
+    async def _look_at_room(self, name: str) -> None:
+        keeps = await self._keeps(name)
+        if not keeps and name in self._rooms.idle():  # its next work may have arrived meanwhile
+            self._rooms.leave(name)
 
     async def _keeps(self, name: str) -> bool:
         reader = self._performer.reader
         try:
-            return self._keeps_room(reader.ledger.system.type_of(name), await reader.present(name))
+            if not self._keeps_room(reader.ledger.system.type_of(name), await reader.present(name)):
+                return False
         except UNREADABLE:  # it is looked at again when a room is needed
             return True
+        if not self._rooms.is_doubtful(name):
+            return True
+        self._rooms.see(name)  # so the workflow is asked once in the detection time
+        return await self._cluster.is_at(name, self.name)
 
     @activity.defn(name="lifefold-perform")
     async def perform(self, work: Perform) -> None:

@@ -2,6 +2,8 @@
 
 An aggregate takes a room of its pool when it is placed here, and when its work comes to a host that it had left. It
 keeps the room between two activities. It gives the room back when it is settled, and when another host has it.
+
+A host does not learn that an aggregate is at another host now. So it asks for those that are idle for a while.
 """
 
 import time
@@ -14,7 +16,8 @@ from typing import Final
 class Rooms:
     """Counts the aggregates with a room, by pool.
 
-    An aggregate that was placed here counts for ``wait_s`` before its first work arrives.
+    An aggregate that was placed here counts for ``wait_s`` before its first work arrives. One that is idle for so
+    long is doubtful.
     """
 
     def __init__(
@@ -29,6 +32,8 @@ class Rooms:
         """The pools of the aggregates that have a room."""
         self._placed_s: Final[dict[str, float]] = {}
         """The times at which aggregates were placed whose work has not arrived."""
+        self._seen_s: Final[dict[str, float]] = {}
+        """The times at which aggregates that have a room were known to be here."""
         self._at_work: Final[Counter[str]] = Counter()
         """The number of activities of each aggregate that are attended now."""
 
@@ -38,6 +43,7 @@ class Rooms:
             return False
         self._pool_of[aggregate] = pool
         self._placed_s[aggregate] = self._now_s()
+        self.see(aggregate)
         return True
 
     def is_kept(self, aggregate: str, pool: str) -> bool:
@@ -46,6 +52,7 @@ class Rooms:
             return False
         self._pool_of.setdefault(aggregate, pool)
         self._placed_s.pop(aggregate, None)
+        self.see(aggregate)
         return True
 
     @contextmanager
@@ -58,12 +65,23 @@ class Rooms:
             self._at_work[aggregate] -= 1
             if not self._at_work[aggregate]:
                 del self._at_work[aggregate]
+                self.see(aggregate)
+
+    def see(self, aggregate: str) -> None:
+        """Note that an aggregate is here now, if it has a room."""
+        if aggregate in self._pool_of:
+            self._seen_s[aggregate] = self._now_s()
+
+    def is_doubtful(self, aggregate: str) -> bool:
+        """Tell whether an idle aggregate may be at another host by now."""
+        return self._seen_s.get(aggregate, 0.0) < self._now_s() - self._wait_s
 
     def leave(self, aggregate: str) -> None:
         """Give the room of an aggregate back, unless something of it is at work."""
         if aggregate not in self._at_work:
             self._pool_of.pop(aggregate, None)
             self._placed_s.pop(aggregate, None)
+            self._seen_s.pop(aggregate, None)
 
     def idle(self) -> list[str]:
         """Return the aggregates that have a room, and of which nothing is at work or on its way."""

@@ -193,10 +193,13 @@ async def test_an_aggregate_that_returns_to_a_full_host_goes_to_another_one(pott
     await pottery.until(lambda: pottery.state() == "Firing")
     await pottery.begin_host("two", elsewhere, capacity=1)
     await elsewhere.until("fire 2 begins")
+    assert [await pottery.cluster.is_at("kiln/a", each) for each in ("one", "two")] == [False, True]
     assert "fire 2 begins" not in pottery.hands.happened
     assert "RunnerRecovered" not in await pottery.kinds("kiln/a")
     elsewhere.out.set()
     await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7, 0, 7))
+    await pottery.cluster.handle("kiln/a").terminate("its brain has left")
+    assert not await pottery.cluster.is_at("kiln/a", "two")
 
 
 async def test_a_second_restore_may_ask_for_an_activity_that_the_server_has_had(pottery: ClusterPottery) -> None:

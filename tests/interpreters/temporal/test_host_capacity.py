@@ -5,19 +5,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle, WorkflowQueryFailedError, WorkflowQueryRejectedError
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
 import kiln
-from lifefold.core.kernel import Aggregate
+from lifefold.core.kernel import Aggregate, encode
 from lifefold.interpreters.engine.ledger import LogMismatchError
 from lifefold.interpreters.store import SqliteStore, StoreError
-from lifefold.interpreters.temporal import Cluster, Host, Performer, Times
+from lifefold.interpreters.temporal import Cluster, Commits, Host, Performer, Times
 from lifefold.interpreters.temporal.log_reader import LogReader
-from lifefold.interpreters.temporal.wire import pool_queue
+from lifefold.interpreters.temporal.wire import Commit, pool_queue
 from temporal_pottery import ClusterHands
 
 pytestmark = pytest.mark.anyio
@@ -46,17 +48,45 @@ class Clock:
         return self.now_s
 
 
+class Workflows(Cluster):
+    """A cluster whose workflows say which hosts they have."""
+
+    def __init__(self, client: Client, hosts: Mapping[str, str]) -> None:
+        super().__init__(client, "pottery", Times(detection_ms=DETECTION_S * 1_000))
+        self.hosts: Final = hosts
+        self.asked: Final[list[str]] = []
+
+    async def is_at(self, aggregate: str, host: str) -> bool:
+        """Tell it by the table."""
+        self.asked.append(aggregate)
+        return self.hosts[aggregate] == host
+
+
+async def unconnected() -> Client:
+    """Return a client that has no server."""
+    return await Client.connect("127.0.0.1:1", lazy=True)
+
+
 async def host(
     store: SqliteStore,
     pools: Mapping[str, int],
     capacity: int | None = None,
+    *,
+    cluster: Cluster | None = None,
     now_s: Callable[[], float] = time.monotonic,
 ) -> Host:
     """Return a host that is not connected to a server."""
-    client = await Client.connect("127.0.0.1:1", lazy=True)
-    cluster = Cluster(client, "pottery", Times(detection_ms=DETECTION_S * 1_000))
-    performer = Performer(kiln.system, store, ClusterHands().interpreter(), cluster)
-    return Host(cluster, performer, "one", pools=pools, capacity=capacity, now_s=now_s)
+    of = cluster or Workflows(await unconnected(), {})
+    performer = Performer(kiln.system, store, ClusterHands().interpreter(), of)
+    return Host(of, performer, "one", pools=pools, capacity=capacity, now_s=now_s)
+
+
+async def opened(store: SqliteStore, *kilns: str) -> None:
+    """Open kilns in the log."""
+    commits = Commits(kiln.system, store)
+    await commits.load()
+    for name, envelope in kiln.opened(0, *kilns):
+        await commits.commit(Commit(name, 0, 0, (encode(envelope).decode(),)))
 
 
 async def placed(at: Host, aggregate: str, pool: str = "default") -> bool:
@@ -108,3 +138,52 @@ async def test_an_unreadable_aggregate_keeps_its_room(
     monkeypatch.setattr(LogReader, "present", present)
     await at.empty_rooms()
     assert at.working() == {"kiln/a"}
+
+
+async def test_an_aggregate_that_another_host_has_gives_its_room_back(store: SqliteStore) -> None:
+    """A drained brain forgets where its aggregates were, and an answer of this host may have been lost."""
+    clock, cluster = Clock(), Workflows(await unconnected(), {"kiln/a": "two", "kiln/b": "", "kiln/c": "one"})
+    at = await host(store, {"default": 3}, cluster=cluster, now_s=clock)
+    await opened(store, "a", "b", "c")
+    for name in cluster.hosts:
+        assert await placed(at, name)
+    await at.empty_rooms()
+    assert cluster.asked == []
+    clock.now_s += DETECTION_S + 1
+    for _ in range(2):
+        await at.empty_rooms()
+    assert sorted(cluster.asked) == ["kiln/a", "kiln/b", "kiln/c"]
+    assert at.working() == {"kiln/c"}
+
+
+async def test_a_host_that_has_lost_its_aggregates_takes_others(store: SqliteStore) -> None:
+    """It would refuse work although nothing runs there, and the host that has them may die."""
+    clock, cluster = Clock(), Workflows(await unconnected(), {"kiln/a": "two"})
+    at = await host(store, {"default": 1}, cluster=cluster, now_s=clock)
+    await opened(store, "a", "b")
+    assert await placed(at, "kiln/a")
+    assert not await placed(at, "kiln/b")
+    clock.now_s += DETECTION_S + 1
+    assert await placed(at, "kiln/b")
+
+
+@pytest.mark.parametrize(
+    ("error", "is_at"),
+    [
+        (RPCError("away", RPCStatusCode.UNAVAILABLE, b""), True),
+        (RPCError("no brain", RPCStatusCode.DEADLINE_EXCEEDED, b""), True),
+        (WorkflowQueryFailedError("a defect"), True),
+        (RPCError("none", RPCStatusCode.NOT_FOUND, b""), False),
+        (WorkflowQueryRejectedError(None), False),
+    ],
+)
+async def test_an_aggregate_stays_where_it_is_unless_the_server_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, *, error: Exception, is_at: bool
+) -> None:
+    """An outage says nothing about hosts. An aggregate without a workflow has none."""
+
+    async def query(*_of: object, **_named: object) -> None:
+        raise error
+
+    monkeypatch.setattr(WorkflowHandle, "query", query)
+    assert await Cluster(await unconnected(), "pottery").is_at("kiln/a", "one") is is_at

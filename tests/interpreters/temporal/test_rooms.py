@@ -72,3 +72,24 @@ def test_a_returning_aggregate_takes_a_room_of_its_pool() -> None:
     assert host.is_kept("d", "small")
     assert not host.is_kept("e", "small")
     assert list(host.pools()) == [("large", 1, 1), ("small", 2, 1)]
+
+
+def test_an_idle_aggregate_is_doubtful_once_in_the_detection_time() -> None:
+    """Another host may have it, and it may have lost this one. One at work or on its way is here."""
+    clock = Clock()
+    host = rooms(clock, 2)
+    assert host.is_placed("a", "default")
+    clock.now_s += WAIT_S + 1
+    assert host.is_doubtful("a")
+    with host.at_work("a"):
+        pass
+    assert host.idle() == ["a"]
+    assert not host.is_doubtful("a")
+    clock.now_s += WAIT_S + 1
+    assert host.is_doubtful("a")
+    host.see("a")
+    assert not host.is_doubtful("a")
+    clock.now_s += WAIT_S + 1
+    assert host.is_doubtful("a")
+    assert host.is_kept("a", "default")
+    assert not host.is_doubtful("a")
