@@ -66,13 +66,16 @@ def _run_of(log: Path) -> tuple[str, int]:
 def find_log(db: str | None) -> Path:
     """Return the log named, or the latest log of the only fleet in ``.lifefold`` here.
 
-    Raises ``BadInput``, and ``PermissionError`` if this user may not read that folder.
+    Without a log here it is the one on a server that the fleet file here names. Raises ``BadInput``, ``StoreError``,
+    and ``PermissionError`` if this user may not read that folder.
     """
     if db is not None:
         return named(db)
     found = latest_logs()
     if len(found) == 1:
         return found[0]
+    if not found and (there := _on_server()) is not None:
+        return there
     if not found:
         begins = f"lifefold run {USUAL_FILE} begins one; otherwise " if Path(USUAL_FILE).is_file() else ""
         raise BadInput(
@@ -82,6 +85,18 @@ def find_log(db: str | None) -> Path:
     latest = max(found, key=_written_ns)
     message = f"there are several logs in {FOLDER}: {', '.join(map(str, found))}; the one that was written last"
     raise Ambiguous(message, f"--db {shlex.quote(str(latest))}")
+
+
+def _on_server() -> Path | None:
+    """Return the log on a server that the fleet file here names; None if there is none yet. Raises ``StoreError``."""
+    if not Path(USUAL_FILE).is_file():
+        return None
+    from lifefold.interpreters.cli.server_logs import is_begun  # noqa: PLC0415 - seldom needed
+    from lifefold.interpreters.fleet_file.glance import glance  # noqa: PLC0415 - as above
+
+    seen = glance(Path(USUAL_FILE))
+    log = log_of(Path(USUAL_FILE), seen.name, seen.log) if seen.name and seen.log else None
+    return log if log is not None and is_begun(log) else None
 
 
 def latest_logs() -> list[Path]:
@@ -130,7 +145,7 @@ def option(log: Path) -> str:
     """Return the option by which a command typed here finds a log; empty if the command finds it without."""
     try:
         is_found = are_one(find_log(None), log)
-    except (BadInput, PermissionError):
+    except (BadInput, PermissionError, StoreError):
         is_found = False
     return "" if is_found else f" --db {shlex.quote(str(log))}"
 

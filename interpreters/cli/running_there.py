@@ -67,14 +67,16 @@ def run_there(  # noqa: PLR0913, PLR0917 - what a run is, each with its name
     named = Namespace(server=arguments.engine, named_by="--engine", **words, **options)
     must_be_able_to(named, fleet)
     try:
-        return anyio.run(_run, named, fleet, log, before, show, beside)
+        verdict, of, account = anyio.run(_run, named, fleet, log, before, show, beside)
     except* (OtherFleetError, Fenced, LogMismatchError) as errors:
         raise BadInput(str(first_of(errors))) from errors
+    summary(of, account, verdict, log)  # no brain has the log any more, so the summary names unmerged work
+    return verdict
 
 
 async def _run(  # noqa: PLR0913, PLR0917 - as above
     named: Namespace, fleet: Fleet, log: Path, before: Before, show: Show, beside: Beside
-) -> int:
+) -> tuple[Verdict, OfBrain, Account]:
     from lifefold.interpreters.fleet_cluster import FleetBrain  # noqa: PLC0415 - needs an extra
 
     begins = not log.exists()  # noqa: ASYNC240 - before there is anything to wait for
@@ -102,10 +104,9 @@ async def _run(  # noqa: PLR0913, PLR0917 - as above
                 tasks.start_soon(shown.run)
                 verdict = await brain.run()
                 tasks.cancel_scope.cancel()
-        summary(of, account, verdict, log)
     finally:
         brain.close()
-    return verdict
+    return verdict, of, account
 
 
 async def _leave_on_signal(brain: "FleetBrain", shown: Display) -> None:

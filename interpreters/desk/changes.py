@@ -16,21 +16,25 @@ import tempfile
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Final
 
+import anyio
 import msgspec
 from msgspec.structs import replace as replace_struct
 
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.lifecycles.task import State
+from lifefold.interpreters.desk.work_place import GIT_OF_OPERATOR, place_at_remote, place_here
 from lifefold.interpreters.explain.task_words import is_in
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.remote_work import NoRemoteError, is_at_remote
 from lifefold.interpreters.store import LogStore
 from lifefold.interpreters.worktrees.claim_commit import CLAIM, Claim
 from lifefold.interpreters.worktrees.errors import GitError, WorkplaceError
 from lifefold.interpreters.worktrees.excludes import RULES
-from lifefold.interpreters.worktrees.git import GIT_LIMITS, PLAIN, Git, Way, path_name, portions
+from lifefold.interpreters.worktrees.git import PLAIN, Git, Way, path_name, portions
 from lifefold.interpreters.worktrees.pinned import Pins, worktree_at
 from lifefold.interpreters.worktrees.salvage import salvage_name
 from lifefold.interpreters.worktrees.snapshot import copied_index
@@ -41,10 +45,12 @@ SHORT: Final = 10
 MOST_PATHS: Final = 1_000
 """The most files to which a comparison of two attempts is limited; with more of them, all files are compared."""
 
+LOOK_S: Final = 20.0
+"""The longest time that a page waits for a git remote; ``lifefold diff`` waits until the work is here."""
+
 NO_PATH: Final = ".git"
 """A path that no commit has: a comparison of it alone is empty."""
 
-_LIMITS: Final = replace(GIT_LIMITS, timeout_ms=60_000, grace_ms=0)
 _DIFF: Final = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--find-renames")
 
 
@@ -81,35 +87,60 @@ class NoChangesError(Exception):
 
 
 class Repository:
-    """The repository of a fleet's log, for questions about the work at its tasks."""
+    """The repository of a fleet's log, for questions about the work at its tasks.
 
-    def __init__(self, store: LogStore) -> None:
-        """Read its place from the log. Raises ``NoChangesError`` if the fleet has none."""
-        home = store.meta("git_directory")
+    That of a fleet on a cluster is the mirror of its git remote. What a question needs is brought from there.
+    """
+
+    def __init__(self, store: LogStore, within_s: float = inf) -> None:
+        """Read its place from the log; a git remote may send for so long. Raises ``NoChangesError`` without a place."""
+        self._within_s: Final = within_s
+        self._store: Final = store
         self._folders: Final = FleetFolder(store.path).worktrees
-        if not home and store.meta("branch"):
-            where = f"refs/lifefold/{path_name(store.meta('fleet') or '')}/{store.meta('run')}/"
-            raise NoChangesError(f"the work of this fleet is at its git remote, in {where}: fetch it from there")
-        if not home:
-            raise NoChangesError(f"this fleet has no repository; its agents work in folders below {self._folders}")
-        self._home: Final = Path(home)
-        self._git: Final = Git(self._home, _LIMITS)
         self._fleet: Final = store.meta("fleet") or ""
         self._target: Final = store.meta("branch") or ""
+        if not self._target:
+            raise NoChangesError(f"this fleet has no repository; its agents work in folders below {self._folders}")
+        try:
+            self._place = place_at_remote(store) if is_at_remote(store) else place_here(store)
+        except NoRemoteError as error:
+            raise NoChangesError(str(error)) from error
+
+    @property
+    def _git(self) -> Git:
+        return self._place.git
+
+    @property
+    def _home(self) -> Path:
+        return self._place.home
 
     async def changes(self, of: FleetTask, then: Then | None = None) -> Changes:
         """Return what is compared for a task, now or at a past moment, whose record ``of`` is.
 
-        Raises ``NoChangesError`` if there is nothing, or git cannot read it.
+        A fleet may have moved to its remote: without work here, work there is asked for. Raises ``NoChangesError`` if
+        there is nothing, or git cannot read it.
         """
         try:
+            return await self._changes(of, then)
+        except NoChangesError:
+            if self._place.mirror is not None or not of.epoch:
+                raise
+            with suppress(NoRemoteError):
+                self._place = place_at_remote(self._store)
+            if self._place.mirror is None:
+                raise
+        return await self._changes(of, then)
+
+    async def _changes(self, of: FleetTask, then: Then | None) -> Changes:
+        try:
+            await self._bring(of)
             found = await self._merged(of) or await self._parked(of)
             for epoch in range(of.epoch, 0, -1):
                 found = found or await self._of_claim(Claim(self._fleet, of.id, epoch), then)
         except (GitError, WorkplaceError, OSError) as error:
             raise NoChangesError(f"git cannot read the work at {of.id}: {error}") from error
         if found is None:
-            raise NoChangesError(_uncommitted(of.id) if then is not None and then.claims else _nothing(of))
+            raise NoChangesError(_uncommitted(of.id) if then is not None and then.claims else self._nothing(of))
         return found
 
     async def of_attempt(self, of: FleetTask, attempt: int, claims: Sequence[int], then: Then | None = None) -> Changes:
@@ -119,6 +150,7 @@ class Repository:
         """
         found: Changes | None = None
         try:
+            await self._bring(of, is_named=False)
             for epoch in claims:
                 found = found or await self._of_claim(Claim(self._fleet, of.id, epoch), then)
         except (GitError, WorkplaceError, OSError) as error:
@@ -126,9 +158,7 @@ class Repository:
         if found is None and then is not None and then.claims.intersection(claims):
             raise NoChangesError(_uncommitted(of.id))
         if found is None:
-            raise NoChangesError(
-                f"no work of attempt {attempt} at {of.id} is left: neither in a worktree nor on a branch"
-            )
+            raise NoChangesError(f"no work of attempt {attempt} at {of.id} is {self._place.left}")
         return replace_struct(found, said=f"attempt {attempt}, {found.said}")
 
     async def since(self, of: Changes, attempt: int, before: Changes) -> Changes:
@@ -192,7 +222,7 @@ class Repository:
             return await self._ready(of)
         base = await self._git.commit_at(f"{of.commit}^1")
         if not base:
-            raise NoChangesError(f"the merge commit {of.commit[:SHORT]} of {of.id} is not in the repository any more")
+            raise NoChangesError(f"the merge commit {of.commit[:SHORT]} of {of.id} is not {self._place.where} any more")
         said = f"{of.id} is merged into {self._target}: its merge commit {of.commit[:SHORT]} against {base[:SHORT]}"
         return Changes(of.id, of.epoch, "merge", said, base, of.commit, self._branch(of.id, of.epoch))
 
@@ -201,7 +231,7 @@ class Repository:
         claim = Claim(self._fleet, of.id, of.result or of.epoch)
         base, head = await self._git.commit_at(claim.base), await self._git.commit_at(of.commit)
         if not base or not head:
-            raise NoChangesError(f"the commit {of.commit[:SHORT]} of {of.id}, or its base, is not in the repository")
+            raise NoChangesError(f"the commit {of.commit[:SHORT]} of {of.id}, or its base, is not {self._place.where}")
         said = f"{of.id} is on branch {of.branch}: commit {head[:SHORT]} against its base {base[:SHORT]}"
         return Changes(of.id, claim.epoch, "ready", said, base, head, of.branch)
 
@@ -212,11 +242,12 @@ class Repository:
         claim = Claim(self._fleet, of.id, of.result)
         base, head = await self._git.commit_at(claim.base), await self._git.commit_at(of.collected)
         if not base or not head:
-            raise NoChangesError(f"the parked commit {of.collected[:SHORT]} of {of.id} is not in the repository")
+            raise NoChangesError(f"the parked commit {of.collected[:SHORT]} of {of.id} is not {self._place.where}")
         waits = "waits for your approval" if of.state is State.PENDING_APPROVAL else "is to be merged"
         nothing = "; it changes nothing" if await self._git.tree_of(head) == await self._git.tree_of(base) else ""
-        said = f"{of.id} {waits}: commit {head[:SHORT]} of {_short(claim)} against its base {base[:SHORT]}{nothing}"
-        return Changes(of.id, of.result, "parked", said, base, head, _short(claim))
+        name = self._place.result_of(claim)
+        said = f"{of.id} {waits}: commit {head[:SHORT]} of {name} against its base {base[:SHORT]}{nothing}"
+        return Changes(of.id, of.result, "parked", said, base, head, name)
 
     async def _of_claim(self, claim: Claim, then: Then | None) -> Changes | None:
         """Return the latest work of a claim, if it has any: in a worktree, as salvage, or on its branch."""
@@ -229,20 +260,17 @@ class Repository:
         worktree = await self._worktree(claim)
         if worktree is not None:
             said = f"{about}: the files in {worktree}, uncommitted ones included, {against}"
-            return Changes(claim.task, claim.epoch, "worktree", said, base, "", _short(claim), str(worktree))
+            return Changes(claim.task, claim.epoch, "worktree", said, base, "", self._named(claim), str(worktree))
         for kind, reference in (("salvage", await self._salvage(claim)), ("branch", claim.branch)):
             head = await self._git.commit_at(reference) if reference else ""
             if head and head != base:
-                kept = f"the kept branch {_short(claim)}" if kind == "branch" else f"its salvage {reference}"
-                return Changes(
-                    claim.task,
-                    claim.epoch,
-                    kind,
-                    f"{about}: {kept} ({head[:SHORT]}) {against}",
-                    base,
-                    head,
-                    _short(claim),
+                kept = (
+                    f"its salvage {reference}"
+                    if kind == "salvage"
+                    else f"the kept {self._place.kept} {self._named(claim)}"
                 )
+                said = f"{about}: {kept} ({head[:SHORT]}) {against}"
+                return Changes(claim.task, claim.epoch, kind, said, base, head, self._named(claim))
         return None
 
     async def _committed(self, claim: Claim, base: str, at_ms: int) -> Changes | None:
@@ -257,7 +285,9 @@ class Repository:
                 if head := (await self._git.run(*query)).text.strip():
                     said = f"claim {claim.epoch} of {claim.task}: its last commit by then, {head[:SHORT]}"
                     against = f"against its base {base[:SHORT]}; files that were not committed by then are not known"
-                    return Changes(claim.task, claim.epoch, "branch", f"{said}, {against}", base, head, _short(claim))
+                    return Changes(
+                        claim.task, claim.epoch, "branch", f"{said}, {against}", base, head, self._named(claim)
+                    )
         return None
 
     async def _worktree(self, claim: Claim) -> Path | None:
@@ -265,7 +295,7 @@ class Repository:
         with suppress(OSError):
             for folder in sorted(self._folders.glob("*")):
                 pins = worktree_at(folder, self._home)
-                if pins is not None and await Git(folder, _LIMITS, pins).target_of(CLAIM) == claim.branch:
+                if pins is not None and await Git(folder, GIT_OF_OPERATOR, pins).target_of(CLAIM) == claim.branch:
                     return folder
         return None
 
@@ -279,7 +309,43 @@ class Repository:
         return ""
 
     def _branch(self, task: str, epoch: int) -> str:
-        return _short(Claim(self._fleet, task, epoch))
+        return self._named(Claim(self._fleet, task, epoch))
+
+    def _named(self, claim: Claim) -> str:
+        """Return the name of the branch of a claim, or of the reference at the remote that stands for it."""
+        return self._place.branch_of(claim)
+
+    def _nothing(self, of: FleetTask) -> str:
+        """Return why there is nothing to compare."""
+        if of.state is State.CLOSED:
+            return f"{of.id} is closed, and nothing was changed"
+        if not of.epoch:
+            return f"no agent has begun {of.id} yet; it {is_in(of.state)}"
+        return f"{of.id} {is_in(of.state)}, and no work of it is {self._place.left}"
+
+    async def _bring(self, of: FleetTask, *, is_named: bool = True) -> None:
+        """Bring the work of a task from the remote, if there is one.
+
+        ``is_named``: only the commits are wanted that the log names, so nothing is asked if they are here.
+        """
+        mirror = self._place.mirror
+        if mirror is None:
+            return None
+        await mirror.begin()
+        if not is_named or not await self._is_here(of):
+            with anyio.move_on_after(self._within_s):
+                return await mirror.bring(of.id)
+            said = f"{mirror.remote.shown} has not sent the work at {of.id} within {self._within_s:.0f} s"
+            raise NoChangesError(f"{said}; lifefold diff {of.id} waits for it")
+        return None
+
+    async def _is_here(self, of: FleetTask) -> bool:
+        is_closed = of.state is State.CLOSED
+        head, base = of.commit if is_closed else of.collected, f"{of.commit}^1"
+        if of.branch or not is_closed:
+            base = Claim(self._fleet, of.id, of.result or of.epoch).base
+        is_whole = bool(head and await self._git.commit_at(head) and await self._git.commit_at(base))
+        return is_whole or (is_closed and not head)
 
     @asynccontextmanager
     async def _compared(self, of: Changes) -> AsyncGenerator[tuple[Git, Way]]:
@@ -291,14 +357,14 @@ class Repository:
         pins = worktree_at(folder, self._home)
         if pins is None:
             raise WorkplaceError(f"the worktree of {of.task} is gone", folder, "Look again.")
-        git = Git(folder, _LIMITS, pins.by(folder.parent / RULES))
+        git = Git(folder, GIT_OF_OPERATOR, pins.by(folder.parent / RULES))
         async with copied_index(git) as way:
             await git.run("add", "--intent-to-add", "--all", "--sparse", way=way)
             yield git, way
 
     async def _write(self, commit: str, names: tuple[str, ...], into: Path) -> None:
         """Write files of a commit into a folder, as far as the commit has them."""
-        git = Git(into, _LIMITS, Pins(into, self._home, self._home))
+        git = Git(into, GIT_OF_OPERATOR, Pins(into, self._home, self._home))
         with tempfile.TemporaryDirectory(prefix="lifefold-diff-") as temporary:
             way = Way(index=Path(temporary) / "index")
             await git.run("read-tree", commit, way=way)
@@ -321,47 +387,8 @@ def _copy(worktree: Path, names: tuple[str, ...], into: Path) -> None:
             shutil.copyfile(source, into / name, follow_symlinks=False)
 
 
-def _short(claim: Claim) -> str:
-    return claim.branch.removeprefix("refs/heads/")
-
-
-def _nothing(of: FleetTask) -> str:
-    """Return why there is nothing to compare."""
-    if of.state is State.CLOSED:
-        return f"{of.id} is closed, and nothing was changed"
-    if not of.epoch:
-        return f"no agent has begun {of.id} yet; it {is_in(of.state)}"
-    return f"{of.id} {is_in(of.state)}, and no work of it is left: neither in a worktree nor on a branch"
-
-
 def _uncommitted(task: str) -> str:
     return (
         f"the claim of {task} went on at this moment, and had committed nothing:"
         " the past does not have the files of a worktree"
     )
-
-
-def visible(text: str) -> str:
-    """Return a line with control and invisible characters shown as escapes, so that none reaches a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() or each == "\t" else _escape(each) for each in text)
-
-
-def _escape(char: str) -> str:
-    """Return an escape of a character: ``^[`` for ESC, ``<U+202E>`` for an invisible one."""
-    code = ord(char)
-    if code < _SPACE:
-        return f"^{chr(code + _CARET)}"
-    return f"<{code - _SURROGATE:02X}>" if _SURROGATE <= code < _SURROGATE + 256 else f"<U+{code:04X}>"
-
-
-_SPACE: Final = 32
-_CARET: Final = 64
-_SURROGATE: Final = 0xDC00
-
-
-def lines(diff: bytes) -> Iterator[str]:
-    """Yield the lines of a difference for a terminal or a page."""
-    for line in diff.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n"):
-        yield visible(line.removesuffix("\r") if line.endswith("\r") else line)

@@ -1,6 +1,7 @@
 """The difference that the work at a task makes, with the output of its verification, as one value."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Final
 
 import msgspec
@@ -53,10 +54,13 @@ async def compared(repository: Repository, task: FleetTask, of: Attempts = PRESE
 
 
 async def patch(
-    store: LogStore, task: FleetTask, options: Sequence[str] = (), of: Attempts = PRESENT
+    store: LogStore, task: FleetTask, options: Sequence[str] = (), of: Attempts = PRESENT, within_s: float = inf
 ) -> tuple[Changes, bytes]:
-    """Return what is compared for a task, and the difference as bytes. Raises ``NoChangesError``."""
-    repository = Repository(store)
+    """Return what is compared for a task, and the difference as bytes; a git remote may send for so long.
+
+    Raises ``NoChangesError``.
+    """
+    repository = Repository(store, within_s)
     changes = await compared(repository, task, of)
     return changes, await repository.diff(changes, *options)
 

@@ -45,8 +45,8 @@ COMMAND: Final = "command"
 class OutputLine(msgspec.Struct, frozen=True):
     """A line for people; ``is_bad``: it reports a failure, a refusal or a loss.
 
-    ``kind`` is ``text``, ``conversation``, ``tool``, ``permission``, ``message``, ``limit``, ``cost``, ``missing`` or
-    ``end``. A limit ends at ``until_ms``, in Unix milliseconds; 0 is an unknown time.
+    ``kind`` is ``text``, ``conversation``, ``tool``, ``permission``, ``message``, ``limit``, ``cost``, ``missing``,
+    ``elsewhere`` or ``end``. A limit ends at ``until_ms``, in Unix milliseconds; 0 is an unknown time.
     """
 
     kind: str

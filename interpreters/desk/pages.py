@@ -14,7 +14,8 @@ from lifefold.core.fleet.worker import desired_state, mailbox
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles.session import Usage
 from lifefold.core.lifecycles.task import State
-from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository, Then
+from lifefold.interpreters.desk.changes import LOOK_S, Changes, NoChangesError, Repository, Then
+from lifefold.interpreters.desk.elsewhere import host_of, known
 from lifefold.interpreters.desk.history import ClaimRecord, SessionRecord, open_claims
 from lifefold.interpreters.desk.output_lines import OutputLine
 from lifefold.interpreters.desk.seen import Seen
@@ -24,7 +25,7 @@ from lifefold.interpreters.explain import questions, status, task_status, why
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.task_status import TaskStatus
 from lifefold.interpreters.fleet_runner.agent_looks import Looks, looks
-from lifefold.interpreters.fleet_runner.hosts import evidence_of, hosts_of
+from lifefold.interpreters.fleet_runner.hosts import Host, evidence_of, hosts_of
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence
 from lifefold.interpreters.fleet_runner.redaction import Secrets
 from lifefold.interpreters.worktrees.git import path_name
@@ -93,7 +94,7 @@ async def task_page(seen: Seen, name: str) -> TaskPage:
     sessions = seen.history.sessions(task=name)
     secrets = secrets_of_log(seen.store)
     changes, no_changes = await _changes(seen, record)
-    output, path = _last(seen, sessions, secrets)
+    output, path = _last(seen, sessions, secrets, await hosts_of(seen.store))
     checked = await verifications(seen.folder, name, record.epoch, secrets)
     return TaskPage(
         task=next(each for each in every if each.id == name),
@@ -123,9 +124,10 @@ async def agent_page(seen: Seen, name: str) -> AgentPage:
     of = there.get(f"{worker.KIND}/{name}") or there[f"{service.KIND}/{name}"]
     found = next(each for each in status.agents(there) if each.name == name)
     agent = replace(found, attempt=seen.sums.attempts.get(found.task, 0))
-    evidence = evidence_of(seen.folder, agent, await hosts_of(seen.store)) if seen.is_now else None
+    hosts = await hosts_of(seen.store)
+    evidence = evidence_of(seen.folder, agent, hosts) if seen.is_now else None
     secrets, sessions = secrets_of_log(seen.store), seen.history.sessions(agent=name)
-    output, path = _last(seen, sessions, secrets)
+    output, path = _last(seen, sessions, secrets, hosts)
     account = accounts.account_of(there[board.NAME], name)
     is_worker = of.kind == worker.KIND
     asked = tuple(questions.of_agent(of)) if is_worker else ()
@@ -165,18 +167,21 @@ def _looks(seen: Seen, agent: AgentStatus, evidence: Evidence | None) -> Looks |
 async def _changes(seen: Seen, record: FleetTask) -> tuple[Changes | None, str]:
     then = None if seen.is_now else Then(seen.now_ms, open_claims(seen.history.claims(record.id)))
     try:
-        return await Repository(seen.store).changes(record, then), ""
+        return await Repository(seen.store, LOOK_S).changes(record, then), ""
     except NoChangesError as error:
         return None, str(error)
 
 
-def _last(seen: Seen, sessions: Sequence[SessionRecord], secrets: Secrets) -> tuple[tuple[OutputLine, ...], str]:
-    """Return the last lines of the last session's output, and its file."""
+def _last(
+    seen: Seen, sessions: Sequence[SessionRecord], secrets: Secrets, hosts: Sequence[Host]
+) -> tuple[tuple[OutputLine, ...], str]:
+    """Return the last lines of the last session's output, and its file; without it what is known otherwise."""
     if not sessions or not seen.is_now:  # a file of output is that of today
         return (), ""
     output = SessionOutput(seen.folder, sessions[-1], secrets)
     if not output.is_there:
-        return (), ""
+        host = host_of(sessions[-1], hosts)
+        return tuple(known(sessions[-1], host)) if host is not None or sessions[-1].ended_ms else (), ""
     return tuple(deque(output.read(), maxlen=LAST_LINES)), str(output.path)
 
 

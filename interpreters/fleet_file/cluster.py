@@ -200,6 +200,14 @@ def read_cluster(root: Table, folder: Path, names: Collection[str], *, has_repos
     return plan
 
 
+def named_remote(written: object, folder: Path) -> str:
+    """Return the address of a remote that a file in a folder names; empty for an unusable one."""
+    try:
+        return _address(_remote(written) or "", folder)
+    except RefusedError:
+        return ""
+
+
 def _address(written: str, folder: Path) -> str:
     """Return the address of a remote; a path of this machine is made absolute."""
     is_path = written and ":" not in written.partition("/")[0]

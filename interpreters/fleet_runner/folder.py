@@ -28,6 +28,8 @@ class FleetFolder:
         self.worktrees: Final = self.root / "worktrees"
         self.hosts: Final = self.root / "hosts"
         """The clones of hosts in a cluster: a folder for each log, with a folder for each host."""
+        self.mirrors: Final = self.root / "mirrors"
+        """What commands have brought of the work at a git remote: a repository for each log."""
         self.refusals: Final = self.root / "refused.jsonl"
         self.waits: Final = self.root / "in_the_way.json"
 

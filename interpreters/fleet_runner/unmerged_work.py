@@ -8,27 +8,41 @@ import anyio
 
 from lifefold.interpreters.explain.why.phrases import enumerated
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.remote_work import NoRemoteError, mirror_of
 from lifefold.interpreters.store import LogStore
 from lifefold.interpreters.worktrees.git import path_name
-from lifefold.interpreters.worktrees.unmerged_work import LOOK_MS, Unmerged, unmerged
+from lifefold.interpreters.worktrees.mirror import Mirror
+from lifefold.interpreters.worktrees.unmerged_work import Unmerged, unmerged
 
 
 class UnmergedWork:
     """The unmerged work in the repository of a log; empty while a runner is at work, and for the past of a log.
 
-    The repository is searched once, at the first question about a task. Do not ask about merged tasks, because git can
-    take long.
+    The repository, or the git remote of a cluster, is searched once, at the first question about a task. Do not ask
+    about merged tasks, because git can take long.
     """
 
     def __init__(self, store: LogStore) -> None:
         """Read the places to search from the log."""
         home, fleet, branch = (store.meta(each) or "" for each in ("git_directory", "fleet", "branch"))
         self._where = (Path(home), fleet, branch, FleetFolder(store.path).worktrees)
-        self._is_there = bool(home and branch) and store.past is None and not store.is_written()
+        self._is_there = bool(branch) and store.past is None and not store.is_written()
+        self._mirror: Mirror | NoRemoteError | None = None
+        if self._is_there and not home:
+            try:
+                self._mirror = mirror_of(store)
+            except NoRemoteError as error:
+                self._mirror = error
 
     @cached_property
     def _found(self) -> Unmerged:
-        return anyio.run(unmerged, *self._where) if self._is_there else Unmerged({})
+        match self._mirror:
+            case Mirror():
+                return anyio.run(self._mirror.unmerged)
+            case NoRemoteError():
+                return Unmerged({}, str(self._mirror))
+            case None:
+                return anyio.run(unmerged, *self._where) if self._is_there else Unmerged({})
 
     def of(self, task: str) -> tuple[str, ...]:
         """Return the places of a task's unmerged work: branches, references, worktrees with uncommitted files."""
@@ -38,7 +52,7 @@ class UnmergedWork:
         """Return why the answer may be incomplete for these tasks, as sentences without full stops."""
         if not tasks or self._found.is_whole:
             return ()
-        return (f"the search for unmerged work is incomplete: git took longer than {LOOK_MS:,} ms",)
+        return (f"the search for unmerged work is incomplete: {self._found.why}",)
 
     def lines(self, tasks: Collection[str]) -> Iterator[str]:
         """Yield the places of the unmerged work of these tasks, and doubts, as sentences without full stops."""

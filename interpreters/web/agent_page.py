@@ -7,9 +7,11 @@ from lifefold.core.fleet import service
 from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate
+from lifefold.interpreters.desk.elsewhere import host_of, where
 from lifefold.interpreters.desk.history import SessionRecord, attempt_of
 from lifefold.interpreters.explain.accounts import balances
 from lifefold.interpreters.explain.task_words import OF_TASKS
+from lifefold.interpreters.fleet_runner.hosts import Host
 from lifefold.interpreters.web.journal import Choice
 from lifefold.interpreters.web.moments import View, cost
 from lifefold.interpreters.web.printed import printed_by, sessions_of, text_of
@@ -44,7 +46,7 @@ def agent_page(view: View, name: str, session: int = 0) -> AgentPage:
     sessions = tuple(each for each in sessions_of(view.folder, name) if is_now or each <= found.status.sessions)
     shown = session if session in sessions else sessions[-1] if sessions else 0
     records = view.log.sessions.of(name, view.moment.seq)
-    why_not = _why_not(records, shown, is_now=is_now)
+    why_not = _why_not(records, shown, view.hosts, is_now=is_now)
     printed, is_cut = printed_by(view.folder, name, shown, view.secrets) if not why_not else ((), False)
     return AgentPage(
         view.at(),
@@ -65,11 +67,14 @@ def agent_page(view: View, name: str, session: int = 0) -> AgentPage:
     )
 
 
-def _why_not(records: Sequence[SessionRecord], shown: int, *, is_now: bool) -> str:
+def _why_not(records: Sequence[SessionRecord], shown: int, hosts: Sequence[Host], *, is_now: bool) -> str:
     """Return why the output of a session cannot be shown; empty if it can.
 
     The file of a session that went on at a past position has more by now, or may have. One that had ended is as it was.
     """
+    if not shown and records:
+        said = where(records[-1], host_of(records[-1], hosts))
+        return f"{said[0].upper()}{said[1:]}."
     if not shown:
         return "There is no output of a session here."
     if is_now or any(each.number == shown and each.ended_ms for each in records):

@@ -11,10 +11,11 @@ from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
-from lifefold.interpreters.desk.changes import NoChangesError, Then, lines
+from lifefold.interpreters.desk.changes import LOOK_S, NoChangesError, Then
 from lifefold.interpreters.desk.difference import Attempts, patch
 from lifefold.interpreters.desk.history import attempt_of, claims_of_attempt, open_claims
 from lifefold.interpreters.desk.verifications import Verification, begun_by, verifications
+from lifefold.interpreters.desk.visible import lines
 from lifefold.interpreters.explain import why
 from lifefold.interpreters.explain.pending import Awaited
 from lifefold.interpreters.explain.task_words import OF_TASKS
@@ -87,7 +88,7 @@ def diff_page(view: View, name: str, attempt: int = 0, since: int = 0) -> DiffPa
     try:
         then = None if view.moment.is_now else Then(view.moment.at_ms, open_claims(every))
         of = Attempts(attempt, since, claims, then)
-        changes, text = anyio.run(patch, view.log.store, record, ("--stat", "--patch"), of)
+        changes, text = anyio.run(patch, view.log.store, record, ("--stat", "--patch"), of, LOOK_S)
     except NoChangesError as error:
         return DiffPage(view.at(), name, waits, None, str(error), checked, *shown)
     readable = view.secrets.hidden("\n".join(lines(text)))

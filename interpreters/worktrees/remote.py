@@ -23,7 +23,7 @@ from typing import Final
 
 from lifefold.interpreters.processes.private import make_private
 from lifefold.interpreters.worktrees.errors import STDERR_LINES, GitError, InTheWayError, WorkplaceError
-from lifefold.interpreters.worktrees.git import GIT_LIMITS, Answer, Git, shown
+from lifefold.interpreters.worktrees.git import GIT_LIMITS, Answer, Git, portions, shown
 from lifefold.interpreters.worktrees.pinned import Pins
 
 LOOK_MS: Final = 60_000
@@ -34,6 +34,8 @@ FETCH_MS: Final = 3_600_000
 
 STALLED: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=60")
 """Options of git: a transfer by HTTP without a byte in 60 s has failed."""
+
+_PUSHES: Final = ("--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
 
 PUT_ROUNDS: Final = 3
 """The number of tries to move references that only this run moves."""
@@ -123,6 +125,28 @@ class Remote:
             found |= {name: await self._git.commit_at(_place(_BROUGHT, name)) for name in missing}
         return found
 
+    async def fetch(self, *specs: str) -> None:
+        """Fetch references by git's patterns, and remove those that the remote no longer has.
+
+        Raises RemoteAwayError.
+        """
+        options = ("--quiet", "--prune", "--update-head-ok", "--no-tags", "--no-write-fetch-head")
+        await self._reached(self._fetch, "fetch", *options, "--recurse-submodules=no", self._url, *specs)
+
+    async def delete(self, values: Mapping[str, str]) -> None:
+        """Delete references that still have these values; those with other values stay.
+
+        Raises RemoteAwayError, RefusedPushError.
+        """
+        for names in portions(tuple(values)):
+            leases = [f"--force-with-lease={name}:{values[name]}" for name in names]
+            push = ("push", "--quiet", *_PUSHES, *leases, self._url, *(f":{name}" for name in names))
+            answer = await self._reached(self._git, *push, accept=range(-64, 256))
+            found = await self.values(*names) if answer.status else {}
+            refused = tuple(name for name in names if found.get(name) == values[name])
+            if refused:
+                raise self._refused(refused, answer)
+
     async def push(self, *changes: Change) -> bool:
         """Move references of the remote, all or none. Return False if one of them has another value than expected.
 
@@ -130,8 +154,7 @@ class Remote:
         """
         leases = [f"--force-with-lease={each.name}:{each.expected}" for each in changes]
         specs = [f"{each.new}:{each.name}" for each in changes]
-        options = ("--quiet", "--atomic", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
-        push = ("push", *options, *leases, self._url, *specs)
+        push = ("push", "--quiet", "--atomic", *_PUSHES, *leases, self._url, *specs)
         answer = await self._reached(self._git, *push, accept=range(-64, 256))
         if answer.status == 0:
             return True
@@ -140,9 +163,7 @@ class Remote:
             return True
         if any(found.get(each.name, "") != each.expected for each in changes):
             return False
-        names = shown(tuple(each.name for each in changes))
-        what = f"The remote {self.shown} does not take {names}: {self._quoted(answer.stderr)}"
-        raise RefusedPushError(what, self._folder, "Correct that at the remote; the push is repeated then.")
+        raise self._refused(tuple(each.name for each in changes), answer)
 
     async def know(self, values: Mapping[str, str]) -> None:
         """Keep values of references, whose commits are here, as those that this host goes on from."""
@@ -187,6 +208,10 @@ class Remote:
         except GitError as error:
             what = f"The remote {self.shown} does not answer git {arguments[0]}: {self._quoted(error.stderr)}"
             raise RemoteAwayError(what, self._folder, "The operation is repeated by itself.") from error
+
+    def _refused(self, names: tuple[str, ...], answer: Answer) -> RefusedPushError:
+        what = f"The remote {self.shown} does not take {shown(names)}: {self._quoted(answer.stderr)}"
+        return RefusedPushError(what, self._folder, "Correct that at the remote; the push is repeated then.")
 
     def _quoted(self, stderr: str) -> str:
         lines = stderr.replace(self._url, self.shown).splitlines()

@@ -27,12 +27,17 @@ _LIMITS: Final = replace(GIT_LIMITS, grace_ms=0)
 class Unmerged:
     """The places of work that is not in the target branch, by task in the form of references (``path_name``).
 
-    Places are short names of branches, references of salvage, and worktrees with uncommitted files. ``is_whole`` is
-    false if the time limit or a named pipe ended the search.
+    Places are short names of branches, references of salvage, worktrees with uncommitted files, and references of a
+    remote. ``why`` says why the search is not complete; it is empty if it is.
     """
 
     places: Mapping[str, tuple[str, ...]]
-    is_whole: bool = True
+    why: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the search is complete."""
+        return not self.why
 
 
 async def unmerged(home: Path, fleet: str, branch: str, worktrees: Path, *, limit_ms: int = LOOK_MS) -> Unmerged:
@@ -43,15 +48,15 @@ async def unmerged(home: Path, fleet: str, branch: str, worktrees: Path, *, limi
     name = path_name(fleet)
     prefixes = (f"refs/heads/lifefold/{name}/", f"refs/lifefold/{name}/salvage/")
     found: dict[str, list[str]] = {}
-    is_whole = False
+    why = f"git took longer than {limit_ms:,} ms"
     with anyio.move_on_after(limit_ms / 1_000), suppress(PipeError):
         for task, reference in await _kept(home, branch, prefixes):
             found.setdefault(task, []).append(reference.removeprefix("refs/heads/"))
         for folder in _folders(worktrees):
             if task := await _claimed(home, folder, prefixes[0]):
                 found.setdefault(task, []).append(str(folder))
-        is_whole = True
-    return Unmerged({task: tuple(places) for task, places in found.items()}, is_whole=is_whole)
+        why = ""
+    return Unmerged({task: tuple(places) for task, places in found.items()}, why)
 
 
 async def _kept(home: Path, branch: str, prefixes: tuple[str, ...]) -> list[tuple[str, str]]:

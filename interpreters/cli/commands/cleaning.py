@@ -23,17 +23,22 @@ from lifefold.interpreters.engine import ACCEPTED
 from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
 from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.fleet_runner.folder import BESIDE, FleetFolder
+from lifefold.interpreters.fleet_runner.hosts import hosts_of
+from lifefold.interpreters.fleet_runner.remote_work import NoRemoteError, is_at_remote, mirror_of
 from lifefold.interpreters.store import Locked, LogStore, open_log
 from lifefold.interpreters.worktrees.cleaning import Left, Place, beside_worktrees, left_of, remove
 from lifefold.interpreters.worktrees.cloned_workplace import HOST_LOCK
 from lifefold.interpreters.worktrees.errors import GitError, WorkplaceError
 from lifefold.interpreters.worktrees.locks import is_taken
+from lifefold.interpreters.worktrees.mirror import Mirror
 from lifefold.interpreters.worktrees.tenure import holder
 
 
 class Remains(msgspec.Struct, frozen=True):
     """What one log of a fleet that is over has left. Without ``place`` the fleet had no repository, or it is gone.
 
+    ``there`` is what it has left at its git remote, whose ``mirror`` is None without a remote. ``unknown`` says why
+    nothing is known of that.
     ``files`` are in the folder of the worktrees, and no repository has them: they stay unless that is asked for.
     """
 
@@ -44,6 +49,9 @@ class Remains(msgspec.Struct, frozen=True):
     place: Place | None
     left: Left
     files: tuple[Path, ...]
+    mirror: Mirror | None = None
+    there: Left = Left()
+    unknown: str = ""
 
 
 def clean(arguments: Namespace) -> int:
@@ -78,14 +86,26 @@ def _logs(named: str | None) -> Sequence[Path]:
 
 
 def _remains(log: Path) -> Remains:
-    """Return what a log and its fleet have left. Raises ``BadInput`` unless the fleet is over and has no runner."""
+    """Return what a log and its fleet have left. Raises ``BadInput`` unless the fleet is over and has no runner.
+
+    A git remote that does not answer is also an error: its references would stay for ever.
+    """
+    mirror, there, unknown = None, Left(), ""
     with logs.peek(str(log)) as store:
         if store.is_written():
             raise BadInput(f"{store.path}: a runner is at work with it; nothing is removed")
         _must_be_over(store)
-        _must_have_no_host(FleetFolder(store.path))
+        _must_have_no_host(FleetFolder(store.path), store)
         path = store.path
         home, fleet, branch, run = (store.meta(each) or "" for each in ("git_directory", "fleet", "branch", "run"))
+        if is_at_remote(store):
+            try:
+                mirror = mirror_of(store)
+                there = anyio.run(mirror.left)
+            except NoRemoteError as error:
+                unknown = str(error)
+            except WorkplaceError as error:
+                raise BadInput(f"{error.what}; nothing is removed") from error
     root = FleetFolder(path).worktrees
     place = Place(Path(home), root, fleet, branch, run) if home and Path(home).is_dir() else None
     if place is not None:
@@ -94,7 +114,8 @@ def _remains(log: Path) -> Remains:
         left = anyio.run(left_of, place) if place is not None else Left()
     except GitError as error:
         raise BadInput(f"{home}: {error}; nothing is removed") from error
-    return Remains(path, run, fleet, branch, place, left, beside_worktrees(root, left.worktrees))
+    files = beside_worktrees(root, left.worktrees)
+    return Remains(path, run, fleet, branch, place, left, files, mirror, there, unknown)
 
 
 def _must_be_over(store: LogStore) -> None:
@@ -115,7 +136,7 @@ def _lines(of: Remains, *, unmerged: bool) -> Iterator[str]:
     folder, left = FleetFolder(of.log), of.left
     yield f"fleet {of.fleet}, which is over:"
     yield f"  the log {of.log}, {_size(_beside(of.log))}"
-    files = [each for each in folder.root.glob("*") if each not in (folder.worktrees, folder.hosts)]
+    files = [each for each in folder.root.glob("*") if each not in (folder.worktrees, folder.hosts, folder.mirrors)]
     yield f"  sessions, outputs and verifications, {_size(files)}"
     if left.worktrees:
         size = _size(left.worktrees)
@@ -139,8 +160,30 @@ def _lines(of: Remains, *, unmerged: bool) -> Iterator[str]:
         size = _size([folder.hosts])
         clones = f"  the clones of hosts in {folder.hosts}, with what they have not pushed, {size}"
         yield clones if unmerged else f"stays (see --unmerged): {folder.hosts}, {size}"
+    yield from _lines_of_remote(of, unmerged=unmerged)
     if left.in_use:
         yield f"stays, because another checkout has it: {_names(left.in_use)}"
+
+
+def _lines_of_remote(of: Remains, *, unmerged: bool) -> Iterator[str]:
+    """Yield what is removed at a git remote, and what stays there."""
+    mirrors = FleetFolder(of.log).mirrors
+    if mirrors.is_dir():
+        yield f"  the copy of the work at the git remote, {_size([mirrors])}"
+    if of.unknown:
+        yield f"stays: {of.unknown}"
+    if of.mirror is None:
+        return
+    names = _names(each.removeprefix(of.mirror.prefix) for each in of.there.unmerged or ())
+    at, there = f"at {of.mirror.remote.shown}", of.there
+    if there.merged:
+        yield f"  {count(len(there.merged), 'reference')} {at} in {of.mirror.prefix}"
+    if there.unmerged and unmerged:
+        size = count(len(there.unmerged), "reference")
+        yield f"  {size} {at} of work that is not merged: {names}"
+    elif there.unmerged:
+        said = f"because it is not merged into {of.branch} (see --unmerged)"
+        yield f"stays {at} in {of.mirror.prefix}, {said}: {names}"
 
 
 def _names(references: Iterable[str]) -> str:
@@ -187,8 +230,13 @@ def _remove(of: Remains, *, unmerged: bool) -> None:
             raise BadInput(f"{of.log}: it is the log of another run by now; nothing is removed")
         _must_be_over(store)
         folder = FleetFolder(of.log)
-        _must_have_no_host(folder)
-        left = Left()
+        _must_have_no_host(folder, store)
+        left = there = Left()
+        if of.mirror is not None:
+            try:
+                there = anyio.run(partial(of.mirror.remove, unmerged=unmerged))
+            except WorkplaceError as error:
+                raise BadInput(f"{error.what}; the log {of.log} stays") from error
         if of.place is not None:
             try:
                 left = anyio.run(partial(remove, of.place, unmerged=unmerged))
@@ -199,7 +247,7 @@ def _remove(of: Remains, *, unmerged: bool) -> None:
         store.discard()
         for path in _beside(of.log):
             path.unlink(missing_ok=True)
-    stays = [*map(str, keeps), *(left.unmerged or {}), *left.in_use]
+    stays = [*map(str, keeps), *(left.unmerged or {}), *(there.unmerged or {}), *left.in_use]
     stay = "stays" if len(stays) == 1 else "stay"
     told = f"; {brief(enumerated([each.removeprefix(_BRANCHES) for each in stays]))} {stay}" if stays else ""
     _tell(of.log, told)
@@ -219,8 +267,12 @@ def _only_copies(folder: FleetFolder) -> tuple[Path, ...]:
     return (*worktrees, folder.hosts) if folder.hosts.is_dir() else worktrees
 
 
-def _must_have_no_host(folder: FleetFolder) -> None:
-    """Raise ``BadInput`` if a host of a cluster is at work with its clone on this machine."""
+def _must_have_no_host(folder: FleetFolder, store: LogStore) -> None:
+    """Raise ``BadInput`` if a host of a cluster is at work with the log, or with its clone on this machine."""
+    for host in anyio.run(hosts_of, store):
+        if not host.is_lost:
+            what = f"the host {host.status.name} on machine {host.said.machine} is at work with it"
+            raise BadInput(f"{store.path}: {what}; end it first; nothing is removed")
     for file in sorted(folder.hosts.glob(f"*/*/{HOST_LOCK}")):
         if is_taken(file):
             raise BadInput(f"{file.parent}: a host is at work here; end it first; nothing is removed")

@@ -24,11 +24,13 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import UnknownName, must_be_there
 from lifefold.interpreters.cli.pager import is_coloured, page
 from lifefold.interpreters.cli.wording import age
-from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository, Then, lines, visible
+from lifefold.interpreters.desk.changes import Changes, NoChangesError, Repository, Then
 from lifefold.interpreters.desk.difference import Attempts, compared, difference, patch, verified
 from lifefold.interpreters.desk.history import History, open_claims
 from lifefold.interpreters.desk.verifications import Verification
+from lifefold.interpreters.desk.visible import lines, visible
 from lifefold.interpreters.explain import task_status
+from lifefold.interpreters.fleet_runner.remote_work import is_at_remote
 from lifefold.interpreters.store import LogStore
 
 COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
@@ -79,7 +81,7 @@ def _print(store: LogStore, task: FleetTask, arguments: Namespace, of: Attempts)
         print(json.dumps(msgspec.to_builtins(found), indent=2))
         return 0
     changes, text = anyio.run(patch, store, task, options, of)
-    checked = tuple(verified_lines(anyio.run(verified, store, task, changes))) if arguments.verification else ()
+    checked = _verified_lines(store, task, changes) if arguments.verification else ()
     if sys.stdout.isatty():
         page((*_shown(changes, text, coloured=is_coloured()), *checked))
         return 0
@@ -89,6 +91,15 @@ def _print(store: LogStore, task: FleetTask, arguments: Namespace, of: Attempts)
     for line in checked:
         print(line)
     return 0
+
+
+def _verified_lines(store: LogStore, task: FleetTask, changes: Changes) -> tuple[str, ...]:
+    """Return the lines of the verification of what is compared; a host of a cluster keeps those of its own."""
+    found = anyio.run(verified, store, task, changes)
+    if found or not task.verify or not is_at_remote(store):
+        return tuple(verified_lines(found))
+    folder = f"verifications/{task.id} of the files beside its log"
+    return ("", f"no output of a verification is on this machine; the host that has run it keeps it, in {folder}")
 
 
 def task_of(store: LogStore, name: str, history: History) -> FleetTask:

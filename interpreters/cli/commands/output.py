@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from time import sleep
 from typing import Final, TypeVar
 
+import anyio
 import msgspec
 
 from lifefold.core.fleet import service
@@ -16,12 +17,14 @@ from lifefold.interpreters.cli import excerpts, logs
 from lifefold.interpreters.cli.addressees import addressee
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.wording import moment
+from lifefold.interpreters.desk.elsewhere import host_of, known, where
 from lifefold.interpreters.desk.history import History, SessionRecord
 from lifefold.interpreters.desk.output_lines import OutputLine
 from lifefold.interpreters.desk.session_output import SessionOutput, secrets_of_log
 from lifefold.interpreters.engine import Decision
 from lifefold.interpreters.explain import status, task_status
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.hosts import Host, hosts_of
 from lifefold.interpreters.store import LogStore
 
 T = TypeVar("T")
@@ -163,6 +166,10 @@ class Reading:
 
     def _print(self, record: SessionRecord, *, follows: bool) -> None:
         found = SessionOutput(self._folder, record, self._secrets)
+        host = None if found.is_there else host_of(record, anyio.run(hosts_of, self._store))
+        if not found.is_there and (host is not None or record.ended_ms):
+            self._print_known(record, host)
+            return
         if self._arguments.raw:
             _until_over(found, found.raw, _write, self._waits if follows else None)
             return
@@ -181,6 +188,17 @@ class Reading:
         _until_over(found, found.read, print_lines, self._waits if follows else None)
         if not found.is_over and not self._arguments.json and follows:
             print("(no runner is at work, and the session has no output)")
+
+    def _print_known(self, record: SessionRecord, host: Host | None) -> None:
+        """Print what is known of a session whose output is not on this machine."""
+        if self._arguments.raw:
+            print(where(record, host), file=sys.stderr)
+            return
+        if not self._arguments.json:
+            print(_head(record, "", self._attempt(record)))
+        show = self._json_of(record) if self._arguments.json else OutputLine.line
+        for line in known(record, host):
+            print(show(msgspec.structs.replace(line, text=self._secrets.hidden(line.text))), flush=True)
 
     def _waits(self) -> bool:
         """Wait a moment, and tell whether a runner may still begin the session."""

@@ -170,7 +170,10 @@ def _session(of: SessionRecord, now_ms: int) -> str:
 
 
 def _output(lines: Sequence[Any], path: str, width: int) -> Iterator[str]:
-    if lines:
+    """Yield the last lines of an output; without its file, what is known of the session otherwise."""
+    if lines and not path:
+        yield from _list("last session", [each.line() for each in lines], width)
+    elif lines:
         yield f"{'output':<{LABEL}}{path}"
         yield ""
         yield "the last lines of its last session:"

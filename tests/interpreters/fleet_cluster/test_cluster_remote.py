@@ -80,8 +80,8 @@ def test_a_log_goes_on_with_its_remote_at_another_address(tmp_path: Path) -> Non
 
 
 def test_the_desk_says_where_the_work_of_a_cluster_is(tmp_path: Path) -> None:
-    """It has no clone in which it could compare."""
+    """No fleet file here names the remote."""
     store = create_log(tmp_path / "log.db", {"fleet": "demo", "branch": "main", "run": "1f"})
-    said = "at its git remote, in refs/lifefold/demo/1f/: fetch it from there"
+    said = "at its git remote, in refs/lifefold/demo/1f/, and no fleet file of demo with remote in"
     with closing(store), pytest.raises(NoChangesError, match=said):
         Repository(store)

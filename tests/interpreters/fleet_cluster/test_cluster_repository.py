@@ -40,6 +40,7 @@ async def test_a_fleet_is_merged_at_its_remote_although_a_host_dies_and_another_
         assert len(whole) == len({life.task for life in whole})
         assert drains in {life.host for life in whole}
         assert f"work is merged into the branch main of {remote.url}" in sandbox.output("brain")
+        assert "\n+a" in sandbox.call("diff", "t0")
     assert sorted(each.partition(":")[0] for each in remote.merges()) == [f"Merge t{number}" for number in range(4)]
     assert {*(f"t{number}.txt" for number in range(4)), "theirs"} <= remote.files()
     assert remote.is_sound()
