@@ -19,7 +19,8 @@ class Failover(NamedTuple):
 async def failover(detection_s: int) -> Failover:
     """Kill the host with all sessions of a fleet, while another one is there."""
     with tempfile.TemporaryDirectory(prefix="lifefold-failover-") as folder:
-        async with cluster(Path(folder), agents=2, tasks=2, steps=200, detection_s=detection_s) as sandbox:
+        fleet = cluster(Path(folder), agents=2, tasks=2, steps=200, detection_s=detection_s, own_server=True)
+        async with fleet as sandbox:
             sandbox.begin_brain()
             sandbox.begin_host("one")
             await sandbox.until_working(2, "one")

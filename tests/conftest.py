@@ -12,7 +12,8 @@ import signal
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -63,8 +64,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.hookimpl(wrapper=True, trylast=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+@contextmanager
+def _traced_if_covered(item: pytest.Item) -> Iterator[None]:
     """Trace nothing in a test that is not to be covered: in a worker, pytest-cov pauses one of two tracers only.
 
     Slow tests are not traced, because a trace takes more time than the test. A slow test with the marker ``cover``
@@ -75,9 +76,23 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if "no_cover" in marked or ("slow" in marked and "cover" not in marked):
         sys.settrace(None)
     try:
-        return (yield)
+        yield
     finally:
         sys.settrace(tracing)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    """Make the fixtures of a test as the test is run."""
+    with _traced_if_covered(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test, traced if it is to be covered."""
+    with _traced_if_covered(item):
+        return (yield)
 
 
 @pytest.hookimpl(optionalhook=True)

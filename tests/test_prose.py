@@ -1,5 +1,6 @@
 """Pages and code use the words of the glossary, in short sentences."""
 
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -16,6 +17,12 @@ RELATIVES_PER_1000 = 25
 
 def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
+
+
+@cache
+def prose_of(source: Path) -> tuple[str, ...]:
+    """Return the prose of a source file, which two tests read."""
+    return tuple(in_code(source.read_text()))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -43,11 +50,10 @@ def test_the_pages_read_easily_as_a_whole() -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=name)
 def test_no_docstring_and_no_message_has_a_word_that_the_glossary_replaces(path: Path) -> None:
-    found = {word for text in in_code(path.read_text()) for word in banned(text)}
+    found = {word for text in prose_of(path) for word in banned(text)}
     assert sorted(found) == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name)
 def test_no_sentence_in_code_is_long(path: Path) -> None:
-    texts = in_code(path.read_text())
-    assert [each for text in texts for each in sentences(text) if len(each.split()) > LONGEST_WORDS] == []
+    assert [each for text in prose_of(path) for each in sentences(text) if len(each.split()) > LONGEST_WORDS] == []

@@ -2,13 +2,19 @@
 
 import ast
 import sys
+from pathlib import Path
 
 import pytest
 
 from case_share import SHARED, CaseShare
-from slow_tests import ALWAYS, LIST, NAMED_S, ROOT, SLOW_S, SlowTests, processor_s, unlisted
+from commands_run import run_command, start_command
+from processor_time import counted_s, processor_s
+from slow_tests import ALWAYS, LIST, NAMED_S, ROOT, SLOW_S, SlowTests, unlisted
 
 pytest_plugins = ("pytester",)
+
+HANG_S = 500
+"""Longer than any command here takes on any machine."""
 
 
 @pytest.fixture(autouse=True)
@@ -104,3 +110,15 @@ def test_the_processor_time_includes_processes_that_have_ended(pytester: pytest.
     before = processor_s()
     pytester.runpython(pytester.makepyfile("import time\nwhile time.process_time() < 0.2: pass"))
     assert processor_s() - before >= 0.2
+
+
+def test_a_command_in_a_fork_counts_as_time_of_its_test(tmp_path: Path) -> None:
+    """The fork is no child of this process. It counts when it has run to its end, or was begun and waited for."""
+    before_s = counted_s()
+    assert run_command(tmp_path, "machines", timeout_s=HANG_S).returncode == 0
+    between_s = counted_s()
+    assert between_s > before_s
+    with start_command(tmp_path, "machines") as begun:
+        assert begun.stdout is not None
+        assert begun.stdout.read()
+    assert counted_s() > between_s

@@ -6,4 +6,5 @@ GRANT CREATE ON DATABASE agents TO fleets;
 -- Each log that the brain makes from now on can be read by hosts.
 ALTER DEFAULT PRIVILEGES FOR ROLE fleets GRANT USAGE ON SCHEMAS TO fleet_hosts;
 ALTER DEFAULT PRIVILEGES FOR ROLE fleets GRANT SELECT ON TABLES TO fleet_hosts;
--- Each role that may use a log may write its table of hosts, in which each host says how it is.
+-- Each role that may use a log may write its table of hosts, in which each host says how it is. Only the brain writes
+-- writer_word, in which it says which plan is in force; hosts read and believe that.

@@ -22,12 +22,11 @@ from lifefold.core.policy.standing import subject_of
 from lifefold.core.policy.tool_leave import Leave, leave_of
 from lifefold.interpreters.adapters import hostile
 from lifefold.interpreters.adapters.acp import ANY_TOOL
-from lifefold.interpreters.cli.agent_tools.asking import answer_to, permission_asked
+from lifefold.interpreters.cli.agent_tools.asking import UNREASONED, answer_to, permission_asked
 from lifefold.interpreters.cli.agent_tools.claim import Claim
 
 NOT_PERMITTED: Final = "the permissions of the agent do not allow it"
 NO_CLAIM: Final = "there is no operator to ask: this session has no claim of a fleet"
-REFUSED: Final = "an operator has refused it"
 NO_OPTION: Final = "the agent offers no leave for one use"
 
 PATIENCE_S: Final = 10.0
@@ -57,7 +56,7 @@ async def _asked(call: ToolCallUpdate, kind: str, claim: Claim | None) -> Decisi
         return Decision(allows=False, reason=NO_CLAIM)
     answer = await answer_to(claim, question_of(call, kind), PATIENCE_S)
     allows = answer.verdict is Verdict.ALLOWED
-    return Decision(allows, "" if allows else answer.text or REFUSED)
+    return Decision(allows, "" if allows else answer.text or UNREASONED)
 
 
 def question_of(call: ToolCallUpdate, kind: str) -> QuestionAsked:

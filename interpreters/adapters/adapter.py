@@ -149,6 +149,20 @@ def resume_argv(adapter: Adapter[Any], conversation: Conversation) -> tuple[str,
 
 
 @runtime_checkable
+class Named(Protocol):
+    """An adapter whose program prints no name of its conversation. It is optional, and pure like the rest."""
+
+    def beginning(self, argv: tuple[str, ...]) -> Any:
+        """Return the state before the first line of a session with this command line, which has the identifier."""
+        ...
+
+
+def beginning(adapter: Adapter[Any], argv: tuple[str, ...]) -> Any:
+    """Return the state before the first line of a session with this command line."""
+    return adapter.beginning(argv) if isinstance(adapter, Named) else adapter.initial
+
+
+@runtime_checkable
 class Spoken(Protocol):
     """An adapter of a protocol that many programs speak. It is optional, and its attributes are names.
 

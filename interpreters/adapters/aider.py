@@ -7,7 +7,9 @@ sentence for people. Aider tries again after some errors. *It exits with status 
 
 *Commits* of its own are turned off: a model writes their messages, at a cost that aider does not report.
 
-A conversation has no identifier: aider keeps one chat in the worktree, and a session restores it or does not.
+*Conversations.* Aider restores a chat from a file, and prints no name of it. So each conversation has a file of its own
+in the worktree, with its chosen identifier. It stays for the next claim if ``.gitignore`` has ``.aider*``. Without a
+conversation aider uses the chat of the worktree.
 """
 
 import re
@@ -45,6 +47,9 @@ _HIT: Final = re.compile(rf"\b{_NUMBER} cache hit\b")
 _RECEIVED: Final = re.compile(rf"\b{_NUMBER} received\b")
 _SESSION: Final = re.compile(r"\bCost: \$[\d.,]{1,20} message, \$([\d.]{1,20}) session\.")
 _UNITS: Final = {"k": 1_000, "M": 1_000_000}
+_CHAT: Final = "--chat-history-file=.aider.chat."
+_FILE: Final = re.compile(rf"^{re.escape(_CHAT)}([0-9A-Za-z-]{{1,64}})\.md$")
+_BEGINS: Final = "Aider v"
 _AGAIN: Final = "Retrying in"
 _COMPLETE: Final = ("received.", "session.")
 _GOES_ON: Final = ("Tokens:", "litellm.")
@@ -59,7 +64,7 @@ class Aider:
     name = "aider"
     initial = Reading()
     resumable = True
-    chooses_conversation = False
+    chooses_conversation = True
     reports = Reports.USD
     tested_versions = ("0.86.2",)
     version_argv = ("aider", "--version")
@@ -75,8 +80,7 @@ class Aider:
         """Return the command line; what the program would ask at a terminal is answered by its permissions."""
         words = ["aider", "--no-pretty", "--no-stream", "--no-check-update", "--no-show-release-notes"]
         words += ["--no-auto-commits", "--no-dirty-commits"]
-        if conversation is not None and conversation.begun:
-            words.append("--restore-chat-history")
+        words += _chat(conversation)
         if brief.model:
             words.append(f"--model={brief.model}")
         if brief.permissions is Permissions.READ:
@@ -85,9 +89,14 @@ class Aider:
             words.append("--yes-always")
         return (*words, *brief.arguments, f"--message={brief.prompt}")
 
-    def resume_argv(self, conversation: Conversation) -> tuple[str, ...]:  # noqa: ARG002 - the worktree has one chat
-        """Return the command that restores the chat of the worktree; the fleet commits what is left there."""
-        return ("aider", "--restore-chat-history", "--no-auto-commits", "--no-dirty-commits")
+    def resume_argv(self, conversation: Conversation) -> tuple[str, ...]:
+        """Return the command that restores the chat of a conversation; the fleet commits what is left there."""
+        return ("aider", *_chat(conversation), "--no-auto-commits", "--no-dirty-commits")
+
+    def beginning(self, argv: tuple[str, ...]) -> Reading:
+        """Return the state before the first line: the command line names the conversation."""
+        found = next((file for word in argv if (file := _FILE.match(word))), None)
+        return Reading(chosen=found[1] if found else "")
 
     def read(self, state: Reading, line: bytes, now: Now) -> Step:
         """Return the facts of one line; a line that repeats the one before has none."""
@@ -115,6 +124,13 @@ class Aider:
         return reading.closed(state, status)
 
 
+def _chat(conversation: Conversation | None) -> tuple[str, ...]:
+    """Return the arguments for the file of a conversation, and for its chat up to now if there is one."""
+    if conversation is None:
+        return ()
+    return (f"{_CHAT}{conversation.id}.md", *(("--restore-chat-history",) if conversation.begun else ()))
+
+
 def _is_change(paragraph: str, text: str) -> bool:
     """Tell whether a line is of a change to a file, from its marks to its lines: it is no sentence for people."""
     if text.startswith((_CHANGE_BEGINS, _CHANGE_ENDS, _FENCE)):
@@ -126,6 +142,8 @@ def _text(state: Reading, text: str) -> Step:
     """Read a line of text: a changed file, a context that is too long, or a word of the agent."""
     if text.startswith(_AGAIN):
         return state, ()
+    if state.chosen and text.startswith(_BEGINS):
+        return reading.began(state, state.chosen)
     if _TOO_LONG.match(text):
         return reading.judged(state, Outcome.PROMPT_TOO_LONG, text), ()
     if not _EDIT.match(text):

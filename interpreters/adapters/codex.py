@@ -82,8 +82,11 @@ class Codex:
         return (*words, "--", "-\n" if brief.prompt == "-" else brief.prompt)
 
     def resume_argv(self, conversation: Conversation) -> tuple[str, ...]:
-        """Return the command that resumes a thread at a terminal."""
-        return ("codex", "resume", conversation.id)
+        """Return the command that resumes a thread at a terminal.
+
+        Without ``--no-daemon`` a background server of Codex keeps the thread, and the next session cannot resume it.
+        """
+        return ("codex", "resume", "--no-daemon", conversation.id)
 
     def read(self, state: Reading, line: bytes, now: Now) -> Step:
         """Return the facts of one line."""

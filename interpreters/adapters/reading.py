@@ -68,10 +68,11 @@ class Reading(msgspec.Struct, frozen=True):
     later use of the tool succeeded. ``seen`` has identifiers of lines that must not count twice. ``spent`` is the sum
     of the steps of this session. ``outcome`` and ``reason`` are the agent's own word about its end. ``trouble`` is an
     error and ``limit`` a limit that nothing followed. ``last`` is the last text for people, ``paragraph`` the beginning
-    of one that goes on in the next line.
+    of one that goes on in the next line. ``chosen`` is a conversation that the command line names, and no line does.
     """
 
     conversation: str = ""
+    chosen: str = ""
     open: tuple[tuple[str, str], ...] = ()
     denied: tuple[tuple[str, str], ...] = ()
     seen: tuple[str, ...] = ()

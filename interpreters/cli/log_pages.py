@@ -4,7 +4,7 @@ How many entries a line needs is not known before: entries without a line are co
 So the part becomes longer until it has its lines, or begins with the log.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from lifefold.core.fleet import system
@@ -33,10 +33,13 @@ class Begun(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Lines of the entries after a beginning. ``is_whole``: no earlier line is left out."""
+    """Lines of the entries after a beginning. ``is_whole``: no earlier line is left out.
+
+    The lines of a part without a limit are made while they are read, each time an entry is folded.
+    """
 
     begun: Begun
-    lines: list[str]
+    lines: Iterable[str]
     is_whole: bool
 
 
@@ -48,7 +51,7 @@ def begun(store: LogStore, seq: int) -> Begun:
     return Begun(seq, ledger, Chronicle(account.attempts, ledger.aggregates))
 
 
-def newest_part(store: LogStore, most: int, read: Callable[[Begun], Sequence[Sequence[str]]]) -> Part:
+def newest_part(store: LogStore, most: int, read: Callable[[Begun], Iterable[Sequence[str]]]) -> Part:
     """Return the last lines of a log, at least ``most`` if it has as many; the lines of an entry stay together.
 
     ``read`` folds the further entries, and returns the lines of each.
@@ -56,7 +59,7 @@ def newest_part(store: LogStore, most: int, read: Callable[[Begun], Sequence[Seq
     end, span = newest_position(store), most * ENTRIES_A_LINE
     while True:
         of = begun(store, max(0, end - span))
-        found = read(of)
+        found = list(read(of))
         kept, number = len(found), 0
         while kept and number < most:
             kept -= 1

@@ -312,7 +312,8 @@ def state_of(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
     if agent.state == "Running" and agent.turn is not None and (asks or agent.turn.state in _SHOWN):
         doing = f"{state} · {agent.turn.in_words()}" if wide else "asks" if asks else _SHOWN[agent.turn.state]
     if agent.silent_since_ms:
-        doing = f"{state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"
+        silent = f"silent {age(now_ms - agent.silent_since_ms)}"
+        doing = f"{state} · {silent}" if wide else silent
     ending = " (ending)" if agent.state == "Stopped" and agent.processes else ""
     rests = _RESTS.get(agent.desired_state, "preempted" if agent.preempted_for else "")
     if rests:

@@ -17,7 +17,7 @@ from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.cli.wording import clock_time, moment, spent
 from lifefold.interpreters.explain import questions
 from lifefold.interpreters.explain.chronicle_words import OPERATOR, SESSION
-from lifefold.interpreters.explain.plain_reasons import in_plain_words
+from lifefold.interpreters.explain.plain_reasons import given_reason, in_plain_words
 from lifefold.interpreters.explain.why.phrases import because
 from lifefold.interpreters.processes.command import plain
 
@@ -91,7 +91,7 @@ def _recall(recalled: assignment.Recalled) -> str:
 
 
 _BY: Final = "cancelled by "
-"""The beginning of the reason of a cancellation whose operator gave none."""
+"""The beginning of the reason that earlier versions wrote for an operator who gave none."""
 
 
 def _cause(event: Event, entry: LifecycleEvent) -> str:
@@ -115,7 +115,7 @@ def _cause(event: Event, entry: LifecycleEvent) -> str:
         case worker_slot.WorkWanted(silent=False) | worker_slot.WorkerGone(silent=False):
             says = _without("silent False", entry.reason)
         case _:
-            says = entry.reason
+            says = given_reason(entry.reason, entry.actor)
     return f"{entry.metadata['event']}: {says}" if says else str(entry.metadata["event"])
 
 

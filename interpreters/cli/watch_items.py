@@ -43,7 +43,11 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class Item(msgspec.Struct, frozen=True):
-    """A line of the list. ``id`` stays the same while the line changes; ``agent`` is set for a row of an agent."""
+    """A line of the list. ``id`` stays the same while the line changes; ``agent`` is set for a row of an agent.
+
+    A decision about a task and a failure of it are lines of their own. So the cursor does not follow a task that an
+    operator has decided about, and stands on the next line that needs one.
+    """
 
     id: str
     mark: str
@@ -58,8 +62,8 @@ def items(there: Mapping[str, Aggregate], tasks: Sequence[TaskStatus]) -> tuple[
     """Return the list of a fleet, in the order of attention."""
     waiting = awaited.waiting(there)
     needy = [decision(each) for each in waiting]
-    named = {each.id for each in needy}
-    first = [each for each in tasks_first(tasks) if f"task {each.id}" not in named]
+    named = {name for each in waiting if each.about is Awaited.TASK for name in each.names}
+    first = [each for each in tasks_first(tasks) if each.id not in named]
     broken = [each for each in first if _is_broken(each)]
     agents = [_agent(each) for each in agents_first(status.at_attempts(status.agents(there), tasks))]
     rest = [_task(each) for each in first if not _is_broken(each)]
@@ -90,7 +94,7 @@ def _question(of: Waiting, name: str) -> Item:
 def _approval(of: Waiting, name: str) -> Item:
     approve = Key("a", "approve", ("approve", name), f"approve {name}{', so that it is merged' if of.commit else ''}")
     keys = (approve, _reject(name), *_looks(name, has_diff=bool(of.commit)))
-    return Item(f"task {name}", "!", name, f"is done and waits for your approval{_until(of)}", WAITS, keys)
+    return Item(f"approval {name}", "!", name, f"is done and waits for your approval{_until(of)}", WAITS, keys)
 
 
 def _plan(of: Waiting, _name: str) -> Item:
@@ -173,9 +177,11 @@ def _task(of: TaskStatus) -> Item:
     if is_broken and not of.held_up:  # a task that another one blocks goes on with that one
         retry = Key("t", "retry", ("retry", of.id), f"retry {of.id} once more")
         said = f"has failed for good{because}" if of.state == State.FAILED else f"{state}{because}"
-        return Item(f"task {of.id}", "x", of.id, said, FAILED, (retry, *keys))
-    style = FAILED if is_broken else ""
-    return Item(f"task {of.id}", "x" if is_broken else " ", of.id, f"{state}{owner}{attempt}{because}", style, keys)
+        return Item(f"failure {of.id}", "x", of.id, said, FAILED, (retry, *keys))
+    text = f"{state}{owner}{attempt}{because}"
+    if is_broken:
+        return Item(f"failure {of.id}", "x", of.id, text, FAILED, keys)
+    return Item(f"task {of.id}", " ", of.id, text, "", keys)
 
 
 def _agent(of: AgentStatus) -> Item:

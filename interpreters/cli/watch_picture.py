@@ -108,7 +108,9 @@ class WatchPicture(Picture):
         now_ms = self._of.now_ms()
         found = self._looks(agent, now_ms)
         mark = (" ", "") if found is None else (found.indicator, style(found))
-        state = state_of(agent, now_ms, wide=False).append(f" {age(now_ms - agent.since_ms)}")
+        state = state_of(agent, now_ms, wide=False)
+        if not agent.silent_since_ms:  # a silence has its own length there
+            state.append(f" {age(now_ms - agent.since_ms)}")
         state.pad_right(max(0, STATE_CHARACTERS - len(state)))
         work, next_step = work_of(agent), next_of(agent, now_ms)
         more = "  ".join(each for each in (work, next_step) if each != "-")

@@ -13,6 +13,7 @@ from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import Usage
 from lifefold.interpreters.explain import words
+from lifefold.interpreters.explain.plain_reasons import given_reason
 from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.explain.timers import Timer
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence
@@ -151,7 +152,7 @@ def asked(agent: AgentStatus) -> str:
     if agent.preempted_for and not agent.reason:
         return f"preempted for {agent.preempted_for}"
     wanted = _ASKED.get(agent.desired_state, agent.desired_state)
-    reason = plain(" ".join(agent.reason.split()).encode())
+    reason = plain(" ".join(given_reason(agent.reason).split()).encode())
     return f"{wanted}: {reason}" if reason else wanted
 
 
@@ -203,7 +204,7 @@ def plain_state(agent: AgentStatus, evidence: Evidence | None, *, runs: bool) ->
     """Return the state of an agent, with a question mark if the log has a session and its process is gone.
 
     A session that the stall detector has warned of is shown with the length of its silence, and one that waits for an
-    answer asks.
+    answer asks. While a runner is at work, that length is the one of the line about the stuck agent.
     """
     state = words.of_agent(agent.state, agent.task, agent.desired_state)
     if is_missing(agent, evidence, runs=runs):
@@ -211,7 +212,8 @@ def plain_state(agent: AgentStatus, evidence: Evidence | None, *, runs: bool) ->
     if agent.state == "Stopped" and agent.processes:
         return "stopped, ending"
     if agent.silent_since_ms and evidence is not None and evidence.silent_ms is not None:
-        return f"{state}, silent for {age(evidence.silent_ms)}"
+        silent_ms = evidence.observed_ms - agent.silent_since_ms if runs else evidence.silent_ms
+        return f"{state}, silent for {age(silent_ms)}"
     if agent.turn is not None and agent.turn.questions:
         return f"{state}, asks"
     return _DOWN.get(agent.supervisor, state)

@@ -57,19 +57,19 @@ async def load(ledger: Ledger, store: EventStore, *, sampled: bool = False) -> L
     form = form_of(ledger)
     resumption = await store.resumed(form)
     try:
-        restored = list(_restored(ledger, resumption.parts))
-        if sampled and restored:
-            await _must_agree(ledger, store, restored[resumption.position % len(restored)].aggregate)
+        every = list(restored(ledger, resumption.parts))
+        if sampled and every:
+            await _must_agree(ledger, store, every[resumption.position % len(every)].aggregate)
     except (UnreadableEntry, LogMismatchError) as error:
         _logger.warning("the snapshot is dropped, and the log is folded from its first entry: %s", error)
         await store.drop_snapshot()
-        resumption, restored = await store.resumed(form), []
+        resumption, every = await store.resumed(form), []
     of_engine = sum(part.version for part in resumption.parts if part.stream == ENGINE)
-    ledger.begin((each.aggregate for each in restored), resumption.at, resumption.count, of_engine)
+    ledger.begin((each.aggregate for each in every), resumption.at, resumption.count, of_engine)
     return Loaded(
-        {each.aggregate.name: each.aggregate.version for each in restored},
-        [(each.aggregate.name, tell) for each in restored for tell in each.untold],
-        [(each.aggregate.name, envelope) for each in restored for envelope in each.failures],
+        {each.aggregate.name: each.aggregate.version for each in every},
+        [(each.aggregate.name, tell) for each in every for tell in each.untold],
+        [(each.aggregate.name, envelope) for each in every for envelope in each.failures],
         resumption.entries,
         {part.stream: part.data for part in resumption.parts if part.ref == NOTES},
     )
@@ -83,8 +83,11 @@ def form_of(ledger: Ledger) -> str:
     return f"{ledger.snapshots.form}-{ledger.rules}"
 
 
-def _restored(ledger: Ledger, parts: Sequence[SnapshotPart]) -> Iterator[Restored]:
-    """Yield the aggregates of a snapshot, without those that only have an empty head."""
+def restored(ledger: Ledger, parts: Sequence[SnapshotPart]) -> Iterator[Restored]:
+    """Yield the aggregates of a snapshot, without those that only have an empty head.
+
+    ``parts`` are all parts of some streams. Raises ``UnreadableEntry``.
+    """
     heads: dict[str, bytes] = {}
     live: dict[str, dict[str, bytes]] = {}
     archived: dict[str, dict[str, bytes]] = {}

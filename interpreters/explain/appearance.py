@@ -17,7 +17,7 @@ from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.agent import State as Lifecycle
 from lifefold.core.lifecycles.status import State as Status
 from lifefold.core.policy import visual
-from lifefold.core.policy.visual import Classification, Observation
+from lifefold.core.policy.visual import Classification, Observation, VisualState
 
 MERGES: Final = frozenset({assignment.State.PARKING, assignment.State.MERGING, assignment.State.DISPUTED})
 """In these states of its assignment the work of an agent is being committed or merged."""
@@ -73,14 +73,29 @@ def _status(worker: Aggregate) -> Status:
     return Status.STOPPED if stopped else Status.FAILED
 
 
-def classify(
-    of: Appearance, now_ms: int, *, pid: int | None = None, sign_ms: int | None = None, runs: bool = True
+def classify(  # noqa: PLR0913 - a fact each
+    of: Appearance,
+    now_ms: int,
+    *,
+    pid: int | None = None,
+    sign_ms: int | None = None,
+    runs: bool = True,
+    is_stuck: bool = False,
 ) -> Classification:
     """Return the visual state of a worker at ``now_ms``, by the thresholds of the document.
 
     ``pid`` is the living process of its session, and ``sign_ms`` the time of the session's last output or heartbeat;
     each None if there is none. ``runs``: a runner is at work. It verifies and merges, so the work waits without one.
+    ``is_stuck``: the stall detector has warned of its session. A running session is then stalled before the threshold.
     """
+    found = _classified(of, now_ms, pid, sign_ms, runs=runs)
+    return _STALLED if is_stuck and found.state is VisualState.RUNNING else found
+
+
+_STALLED: Final = Classification(VisualState.STALLED, stalled=True)
+
+
+def _classified(of: Appearance, now_ms: int, pid: int | None, sign_ms: int | None, *, runs: bool) -> Classification:
     if of.lifecycle is Lifecycle.WORKING and pid is None:
         word = of.word if runs else WAITING
         return visual.classify(Observation(word, now_ms, pid=_OF_THE_RUNNER), now_ms)

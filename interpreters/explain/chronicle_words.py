@@ -16,6 +16,7 @@ from lifefold.core.fleet.worker import assignment, desired_state, mailbox, outpu
 from lifefold.core.kernel import Created, EntityQuarantined, EntityReleased, Event, Reaction, Transition, replace
 from lifefold.core.lifecycles import process, session
 from lifefold.effects import LogFatal
+from lifefold.interpreters.explain.plain_reasons import given_reason
 from lifefold.interpreters.explain.why.event_words import OF_OWNER, Words, untold
 from lifefold.interpreters.explain.why.phrases import duration
 from lifefold.interpreters.explain.words import unwrapped
@@ -43,7 +44,7 @@ Said = tuple[str, str, Mood]
 def whole(words: Words, event: Event, step: Transition) -> str:
     """Return an event in words with its whole reason, which the words alone would shorten."""
     field = next((each for each in _TEXTS if isinstance(getattr(event, each, None), str)), "")
-    text = unwrapped(str(getattr(event, field))) if field else ""
+    text = given_reason(unwrapped(str(getattr(event, field))), step.actor) if field else ""
     if not text:
         return words(event, step)
     marked = words(replace(event, **{field: _PLACE}), step)
@@ -138,7 +139,8 @@ def _of_change(_reaction: Reaction, step: Transition) -> Said | None:
 
 def _of_slot(reaction: Reaction, step: Transition) -> Said | None:
     is_gone = step.entered is worker_slot.State.GONE and work_of(reaction.aggregate).unsettled
-    return (_name(step), f"has stopped{colon(step.after.record.reason)}", Mood.PLAIN) if is_gone else None
+    reason = given_reason(step.after.record.reason)
+    return (_name(step), f"has stopped{colon(reason)}", Mood.PLAIN) if is_gone else None
 
 
 def _of_mailbox(_reaction: Reaction, step: Transition) -> Said | None:
@@ -205,7 +207,8 @@ def of_command(event: Event, step: Transition) -> Said | None:
     kind = type(event)
     if kind in _COMMANDS:
         is_told = step.actor.startswith((OPERATOR, SESSION))
-        return "", f"{_COMMANDS[kind]}{colon(getattr(event, 'reason', ''))}" if is_told else "", Mood.PLAIN
+        reason = given_reason(getattr(event, "reason", ""), step.actor)
+        return "", f"{_COMMANDS[kind]}{colon(reason)}" if is_told else "", Mood.PLAIN
     if kind in _OF_AGENT:
         return "", whole(OF_OWNER.get(kind, untold), event, step), _OF_AGENT[kind]
     return None

@@ -12,6 +12,11 @@ from typing import Final
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.explain.task_words import is_in
 
+STOPPED: Final = "stopped by the operator"
+DRAINED: Final = "drained by the operator"
+KILLED: Final = "killed by the operator"
+"""The reasons of a stop, which an operator gives without one: the tasks and messages that it ends have them."""
+
 _STATE: Final = re.compile(
     rf"(?:(?<=\bwhich )|(?<=\bthe task )|(?<=\bbut it )|(?<=\ba part of it, ))is (?P<state>{'|'.join(State)})\b"
 )
@@ -19,6 +24,16 @@ _STATE: Final = re.compile(
 
 _FORM: Final = re.compile(r"(?:^|(?<=: )|(?<=; )|(?<=was )|(?<=is )|(?<=, )|(?<=\())(?:Error|Timeout)\(")
 """The beginning of the form, where a reason can have it."""
+
+
+def given_reason(reason: str, actor: str = "") -> str:
+    """Return the reason that an operator has given; empty if the command itself has written one.
+
+    Such a reason repeats the command, and the operator whose name stands beside it. Logs of earlier versions have
+    ``cancelled by NAME`` and ``rejected by NAME``, too; ``actor`` is then ``operator:NAME``.
+    """
+    name = actor.partition(":")[2]
+    return "" if reason in {STOPPED, DRAINED, KILLED, f"cancelled by {name}", f"rejected by {name}"} else reason
 
 
 def in_plain_words(reason: str) -> str:

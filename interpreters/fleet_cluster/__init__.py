@@ -5,5 +5,6 @@
 
 from lifefold.interpreters.fleet_cluster.brain import FleetBrain, UnfitFleetError, must_fit
 from lifefold.interpreters.fleet_cluster.host import FleetHost
+from lifefold.interpreters.fleet_cluster.standby import until_free
 
-__all__ = ["FleetBrain", "FleetHost", "UnfitFleetError", "must_fit"]
+__all__ = ["FleetBrain", "FleetHost", "UnfitFleetError", "must_fit", "until_free"]

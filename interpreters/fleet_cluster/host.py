@@ -11,9 +11,13 @@ from typing import Final, Self
 
 import anyio
 
-from lifefold.core.fleet import system
+from lifefold.core.fleet import service, system
+from lifefold.core.fleet.system import board
+from lifefold.core.fleet.worker import shutdown
+from lifefold.core.kernel import Aggregate, AggregateType
 from lifefold.effects import RunSession, VerifyWork
 from lifefold.interpreters.engine import Interpreter
+from lifefold.interpreters.fleet_cluster.blocked_merges import BlockedMerges
 from lifefold.interpreters.fleet_cluster.brain import must_fit
 from lifefold.interpreters.fleet_cluster.plan_follower import PlanFollower
 from lifefold.interpreters.fleet_cluster.presence import Presence
@@ -91,6 +95,7 @@ class FleetHost:
             context = RunContext(fleet, run, folder, workplace, standard, handlers.tell, handlers.present)
             whole = quoting(Interpreter().over(composed(factories, context)), handlers.secrets)
             performer = Performer(system, store, whole, cluster)
+            handlers.when_blocked = BlockedMerges(handlers, performer).tell
             fenced, plan = FenceRenewal(handlers, cluster.times.fencing.grace_ms), PlanFollower(handlers, store)
             host = Host(
                 cluster,
@@ -101,6 +106,8 @@ class FleetHost:
                 acknowledged=fenced.acknowledged,
                 may_begin=plan.may_begin,
                 refuses=lambda: plan.refusal,
+                needs_room=lambda aggregate: aggregate != board.NAME,
+                keeps_room=keeps_room,
                 drain_s=drain_s,
             )
             presence = Presence(host, handlers, store, cluster, plan)
@@ -123,6 +130,16 @@ class FleetHost:
         """Release the log and the clone."""
         self._store.close()
         self.handlers.workplace.close()
+
+
+def keeps_room(_of: AggregateType, aggregate: Aggregate) -> bool:
+    """Tell whether an agent or a service keeps its room on its host while nothing of it is at work there.
+
+    An agent does so until its claim is over, or its work waits for an operator. A service does so until it is down.
+    """
+    if aggregate.kind == service.KIND:
+        return not service.is_down(aggregate)
+    return shutdown.has_begun(aggregate) or not shutdown.quiet(aggregate)
 
 
 class FenceRenewal:

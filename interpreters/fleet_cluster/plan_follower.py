@@ -2,6 +2,8 @@
 
 The brain says which plan is in force, before anything leaves it that follows from a change. A host with another fleet
 file takes no agents, and begins nothing for those that it has. It reads its file again until that is the plan in force.
+
+A host believes the newest brain that it has heard of. A standby of the database may show what an earlier one said.
 """
 
 import contextlib
@@ -11,8 +13,8 @@ from typing import Final
 
 from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.fleet_runner.handlers import Handlers
-from lifefold.interpreters.fleet_runner.hosts import brain_said, digest_of
-from lifefold.interpreters.store import LogStore, StoreError
+from lifefold.interpreters.fleet_runner.hosts import BrainSaid, brain_said, digest_of
+from lifefold.interpreters.store import LogStore, Members, StoreError
 from lifefold.interpreters.temporal.wire import Attend
 
 WHAT: Final = "begin its work"
@@ -34,14 +36,30 @@ class PlanFollower:
         self._digest = digest_of(handlers.fleet.meaning)
         self._now_s: Final = now_s
         self._looked_s = -AGAIN_S
+        self._epoch = 0
+        """The epoch of the newest brain that this host has heard of."""
 
     async def follow(self) -> bool:
         """Tell whether the fleet of this host is the plan in force; adopt the fleet file if it is by now."""
         self._looked_s = self._now_s()
         with contextlib.suppress(StoreError):  # an unreadable table hinders no host
-            said = brain_said(await self._store.members())
-            self.refusal = "" if said is None or said.plan == self._digest else self._read_again(said.plan, said.change)
+            found = await self._store.members()
+            if self._is_newest(found):
+                self.refusal = self._refusal_of(brain_said(found))
         return not self.refusal
+
+    def _is_newest(self, found: Members) -> bool:
+        """Tell whether no later brain has spoken than the one that speaks now."""
+        if found.writer is not None and found.writer.epoch < self._epoch:
+            return False
+        self._epoch = self._epoch if found.writer is None else found.writer.epoch
+        return True
+
+    def _refusal_of(self, said: BrainSaid | None) -> str:
+        """Return why this host takes no work, by what the brain says; empty without a brain."""
+        if said is None or said.plan == self._digest:
+            return ""
+        return self._read_again(said.plan, said.change)
 
     def _read_again(self, plan: str, change: int) -> str:
         """Adopt the fleet file if it is the plan in force; return why not."""

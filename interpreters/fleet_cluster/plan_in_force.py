@@ -1,6 +1,8 @@
-"""The plan in force as the brain says it to the hosts, and whether the brain's own fleet file is behind it."""
+"""The plan in force as the brain says it to the hosts, and whether the brain's own fleet file is behind it.
 
-import contextlib
+The brain is the writer of the log, and speaks with the epoch of that. A brain that another one has replaced is refused.
+"""
+
 import os
 import socket
 from collections.abc import Mapping
@@ -11,12 +13,12 @@ import msgspec
 from lifefold.core.fleet.system import board, plan_change
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.fleet_file import Fleet
-from lifefold.interpreters.fleet_runner.hosts import BRAIN, BrainSaid, digest_of
-from lifefold.interpreters.store import LogStore, StoreError
+from lifefold.interpreters.fleet_runner.hosts import BrainSaid, digest_of
+from lifefold.interpreters.store import Fenced, LogStore, StoreError
 
 
 class PlanInForce:
-    """Says, in the row of the brain, which plan is in force by the log."""
+    """Says, in the word of the log's writer, which plan is in force by the log."""
 
     def __init__(self, store: LogStore, aggregates: Mapping[str, Aggregate], began_ms: int) -> None:
         """Take the log and its present state; the brain has begun at ``began_ms``, in Unix milliseconds."""
@@ -45,16 +47,24 @@ class PlanInForce:
         return digest_of(fleet.meaning) != digest_of(self.meaning)
 
     async def say(self) -> None:
-        """Say which plan is in force."""
+        """Say which plan is in force. Raises ``Fenced`` if another brain has replaced this one."""
         said = BrainSaid(socket.gethostname(), os.getpid(), self._began_ms, digest_of(self.meaning), self.change)
-        with contextlib.suppress(StoreError):  # an unwritable table hinders no brain
-            await self._store.say(BRAIN, msgspec.json.encode(said).decode())
+        if await self._is_said(msgspec.json.encode(said).decode()):
             self.has_changed = False
 
     async def end(self) -> None:
-        """Remove the row of the brain: it has left."""
-        with contextlib.suppress(StoreError):
-            await self._store.dismiss(BRAIN)
+        """Remove the word of the brain: it leaves. Raises ``Fenced`` as ``say`` does."""
+        await self._is_said(None)
+
+    async def _is_said(self, said: str | None) -> bool:
+        """Say something, and tell whether that was possible: an unwritable table hinders no brain."""
+        try:
+            await self._store.say_as_writer(said)
+        except Fenced:
+            raise
+        except StoreError:
+            return False
+        return True
 
     def tell(self, notices: list[tuple[str, str]], message: str) -> None:
         """Add a notice about the plan in force, unless it is the last one about it."""

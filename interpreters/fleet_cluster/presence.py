@@ -51,6 +51,8 @@ class Presence:
         """Say how this host is, if the server of Temporal answers; follow a changed plan before."""
         if await self._cluster.is_reached(self._cluster.times.beat_ms):
             await self._plan.follow()
+            with contextlib.suppress(StoreError):  # the rooms are looked at again when one is needed
+                await self._host.empty_rooms()
             await self._write()
 
     async def end(self) -> None:

@@ -20,14 +20,18 @@ class Looks(msgspec.Struct, frozen=True):
 
 
 def looks(agent: AgentStatus, evidence: Evidence | None, now_ms: int, *, runs: bool) -> Looks | None:
-    """Return the looks of an agent; None for a service. ``runs``: a runner is at work."""
+    """Return the looks of an agent; None for a service. ``runs``: a runner is at work.
+
+    Only a runner watches sessions, so without one the last warning of the stall detector is no news of the present.
+    """
     if agent.appearance is None:
         return None
     alive = evidence is not None and evidence.alive
     pid = evidence.pid if evidence is not None and alive else None
     silent_ms = evidence.silent_ms if evidence is not None else None
     sign_ms = None if silent_ms is None else now_ms - silent_ms
-    found = classify(agent.appearance, now_ms, pid=pid, sign_ms=sign_ms, runs=runs)
+    is_stuck = runs and bool(agent.silent_since_ms)
+    found = classify(agent.appearance, now_ms, pid=pid, sign_ms=sign_ms, runs=runs, is_stuck=is_stuck)
     return Looks(found.state, found.state.indicator, found.state.colour, found.stalled)
 
 

@@ -35,11 +35,11 @@ class FactsSeen:
     ``offset`` is where the next piece is to begin.
     """
 
-    def __init__(self, adapter: Adapter[Any], known: output.Output) -> None:
-        """Begin before the first byte of the output."""
+    def __init__(self, adapter: Adapter[Any], known: output.Output, state: Any = None) -> None:
+        """Begin before the first byte of the output, in a state of the adapter: by default its initial one."""
         self.offset = 0
         self._adapter: Final = adapter
-        self._state: Any = adapter.initial
+        self._state: Any = adapter.initial if state is None else state
         self._cutter = Cutter()
         self._position = known.position
         self._reported: tuple[Doing, ...] = known.works

@@ -8,19 +8,19 @@ look.
 
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import anyio
 from anyio import to_thread
 
 from lifefold.core.fleet.worker.output import Seen
 from lifefold.effects import FollowOutput
-from lifefold.interpreters.adapters import Adapter, Now
+from lifefold.interpreters.adapters import Now
 from lifefold.interpreters.engine import ActivityContext, handles
 from lifefold.interpreters.fleet_runner.facts_seen import FactsSeen
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.notices import Notices
-from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start
+from lifefold.interpreters.fleet_runner.session_facts import adapter_of_start, state_of_start
 from lifefold.interpreters.fleet_runner.stall import LOOK_MS, session_of
 from lifefold.interpreters.processes.growing_output import GrowingOutput
 
@@ -55,7 +55,8 @@ class Follower:
         directory = self._folder.last_start(agent, attempt)
         adapter = adapter_of_start(directory, self._kind_of(agent))
         try:
-            await follow(GrowingOutput(directory), adapter, context)
+            seen = FactsSeen(adapter, context.origin.entity.record, state_of_start(adapter, directory))
+            await follow(GrowingOutput(directory), seen, context)
         except AdapterFailed as error:
             self._operator.tell(agent, f"the output of its session is not followed: {error}")
             await anyio.sleep_forever()
@@ -65,9 +66,9 @@ class AdapterFailed(Exception):
     """An adapter raised an error about a line of output."""
 
 
-async def follow(output: GrowingOutput, adapter: Adapter[Any], context: ActivityContext) -> None:
+async def follow(output: GrowingOutput, seen: FactsSeen, context: ActivityContext) -> None:
     """Report the facts of a growing output until cancelled. Raises ``AdapterFailed``."""
-    seen, wait_ms, is_behind = FactsSeen(adapter, context.origin.entity.record), LOOK_MS, False
+    wait_ms, is_behind = LOOK_MS, False
     signs: tuple[int, ...] = ()
     while True:
         found, wait_ms = output.signs(), min(2 * wait_ms, LONGEST_LOOK_MS)

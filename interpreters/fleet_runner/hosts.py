@@ -1,8 +1,9 @@
 """The brain and the hosts of a fleet on several machines, as each says it of itself, for commands and pages.
 
-Each process replaces its words in a table beside the entries of the log (``lifefold.interpreters.store.members``). So
-a command that reads the log knows the hosts, and needs no connection to Temporal. A host speaks only while the server
-of Temporal and the log answer it. One that is silent for the detection time is lost.
+Each host replaces its words in a table beside the entries of the log (``lifefold.interpreters.store.members``). The
+brain speaks in a table that only the writer of the log can write (``lifefold.interpreters.store.writer_word``). So a
+command that reads the log knows the hosts, and needs no connection to Temporal. A host speaks only while the server of
+Temporal and the log answer it. One that is silent for the detection time is lost.
 """
 
 import contextlib
@@ -20,9 +21,6 @@ from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.notices import Notice
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
 from lifefold.interpreters.store import LogStore, Members, StoreError
-
-BRAIN: Final = "brain"
-"""The name of the row of a brain."""
 
 HOST: Final = "host/"
 """The begin of the name of the row of a host."""
@@ -49,7 +47,7 @@ class BrainSaid(msgspec.Struct, frozen=True):
 
 
 class Pool(msgspec.Struct, frozen=True):
-    """A pool of a host: how many agents, services and boards of it may work there at a time, and how many do."""
+    """A pool of a host: how many agents and services of it may work there at a time, and how many do."""
 
     name: str
     room: int
@@ -75,7 +73,7 @@ class News(msgspec.Struct, frozen=True):
 class HostSaid(msgspec.Struct, frozen=True):
     """What a host says of itself.
 
-    ``room`` is the number of agents, services and boards that may work there at a time, ``used`` the number of those
+    ``room`` is the number of agents and services that may work there at a time, ``used`` the number of those
     that do. ``agents`` are the agents and services among them. ``waits`` are its obstacles, ``standing`` its notices
     that hold, ``news`` its latest notices. ``refuses`` says why it takes no work; it is empty if it does. ``began_ms``
     is a time of the clock of its machine.
@@ -100,7 +98,7 @@ class HostSaid(msgspec.Struct, frozen=True):
 class HostStatus(msgspec.Struct, frozen=True):
     """A host, as operators see it. ``state`` is ``at work``, ``draining`` or ``lost``.
 
-    ``room`` is the number of agents, services and boards that may work there at a time, ``used`` the number of those
+    ``room`` is the number of agents and services that may work there at a time, ``used`` the number of those
     that do. ``agents`` are the agents and services among them. ``pools`` has room and use of each pool. ``heard_ms`` is
     the time of its last word by the clock of the log's database, in Unix milliseconds. ``silent_ms`` is the time since
     then. ``since_ms`` is the begin of its process by its own clock. A lost host has what it had when it was last heard.
@@ -164,8 +162,8 @@ def _status(name: str, said: HostSaid, heard_ms: int, now_ms: int) -> HostStatus
 
 
 def brain_said(found: Members) -> BrainSaid | None:
-    """Return what the brain says; None without a brain."""
-    return next((_read(each.said, BrainSaid) for each in found.every if each.name == BRAIN), None)
+    """Return what the brain says, which is the writer of the log; None without a brain."""
+    return None if found.writer is None else _read(found.writer.said, BrainSaid)
 
 
 async def hosts_of(store: LogStore) -> tuple[Host, ...]:

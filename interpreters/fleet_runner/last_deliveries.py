@@ -1,6 +1,6 @@
 """Notifications of what only a runner sees, and how long it waits for the last ones when its fleet is over."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from lifefold.core.fleet.board import notifier
@@ -36,7 +36,13 @@ class LastDeliveries:
 def tell_notifiers(engine: Engine, notification: Notification, key: str) -> None:
     """Tell the notifiers that listen what only a runner sees, unless they have heard of this ``key`` already."""
     of = engine.aggregates.get(board.NAME)
-    for each in () if of is None else notifications.notifiers(of):
+    if of is not None:
+        for each in observed(of, notification, key, engine.clock.now_ms()):
+            engine.offer(board.NAME, each)
+
+
+def observed(of: Aggregate, notification: Notification, key: str, now_ms: int) -> Iterator[Envelope]:
+    """Yield the inputs of a board for the notifiers that listen, and have not heard of this ``key`` yet."""
+    for each in notifications.notifiers(of):
         if notification.kind in each.record.kinds and key not in each.record.keys:
-            event = notifier.Observed(notification, key)
-            engine.offer(board.NAME, Envelope(each.ref, event, engine.clock.now_ms(), "runner"))
+            yield Envelope(each.ref, notifier.Observed(notification, key), now_ms, "runner")

@@ -30,6 +30,7 @@ from lifefold.interpreters.adapters import (
     cut,
     remaining,
 )
+from lifefold.interpreters.adapters.adapter import beginning
 from lifefold.interpreters.adapters.prices import Prices, priced
 from lifefold.interpreters.fleet_runner.usage import as_usage
 from lifefold.interpreters.processes import SessionExit, output_pieces, read_order
@@ -94,6 +95,12 @@ def adapter_of_start(directory: Path, kind: str = "") -> Adapter[Any]:
     return adapter_or_command(kind if order is None else order.kind)
 
 
+def state_of_start(adapter: Adapter[Any], directory: Path) -> Any:
+    """Return the state of an adapter before the first line of a session: its command line can name a conversation."""
+    order = read_order(directory)
+    return adapter.initial if order is None else beginning(adapter, tuple(order.argv))
+
+
 async def facts_of(adapter: Adapter[Any], directory: Path, ended: SessionExit) -> SessionFacts:
     """Return the facts in the output of a session; without an output, what the adapter makes of its exit status."""
     return await to_thread.run_sync(_facts_of, adapter, directory, ended)
@@ -101,7 +108,7 @@ async def facts_of(adapter: Adapter[Any], directory: Path, ended: SessionExit) -
 
 def _facts_of(adapter: Adapter[Any], directory: Path, ended: SessionExit) -> SessionFacts:
     now = Now(ended.at_ms, time.localtime(ended.at_ms // 1_000).tm_gmtoff // _MINUTE_S)
-    found, state = SessionFacts(Ended(Outcome.CRASHED)), adapter.initial
+    found, state = SessionFacts(Ended(Outcome.CRASHED)), state_of_start(adapter, directory)
     for line in _lines(directory):
         state, facts = adapter.read(state, line, now)
         for fact in facts:

@@ -1,15 +1,18 @@
-"""The property monitor of an audit: only what a finished step can break, and nothing twice.
+"""Property monitors with less work: only what a finished step can break, and nothing twice.
 
-It finds a property broken where ``PropertyMonitor`` does, with less work:
+``SparingMonitor`` finds the same as ``PropertyMonitor``. It evaluates a property of a small aggregate again only after
+a step that changes a part which the property has read (``watched``).
+
+``SafetyMonitor`` is that of an audit, and does still less:
 
 - Liveness and reachability properties are left out, because a recorded run can break none of them.
-- A property of a small aggregate is evaluated again only after a step that changes a part which it has read
-  (``watched``).
 - A large system is evaluated as a whole after ``SHARE`` times as many steps as it has entities.
 
-A property without a localized form that is broken, and holds again before the next of these steps, is not noticed.
+A property without a localized form that is broken, and holds again before the next of these steps, is not noticed by
+the ``SafetyMonitor``.
 """
 
+from collections.abc import Container, Iterable
 from typing import Any, Final
 
 from lifefold.core.kernel import Aggregate, AggregateType, Property, PropertyKind, Reaction, System
@@ -67,12 +70,17 @@ class _Answers:
 _NONE: Final[frozenset[int]] = frozenset()
 
 
-class SafetyMonitor(PropertyMonitor):
-    """Watches a recorded run for what breaks a safety property."""
+class SparingMonitor(PropertyMonitor):
+    """Watches a run as ``PropertyMonitor`` does, and evaluates no property of a small aggregate twice on the same."""
 
-    def __init__(self, system: System) -> None:
-        """Gather the safety properties of a system and its parts."""
-        super().__init__(system, kinds=(PropertyKind.ALWAYS, PropertyKind.ALWAYS_STEP))
+    def __init__(
+        self,
+        system: System,
+        more: Iterable[Property[Any]] = (),
+        kinds: Container[PropertyKind] = tuple(PropertyKind),
+    ) -> None:
+        """Gather the properties as ``PropertyMonitor`` does."""
+        super().__init__(system, more, kinds)
         self._answers: Final[dict[str, _Answers]] = {}
         self._grown: Final[set[str]] = set()
         """The aggregates that have become large; an aggregate loses no entity."""
@@ -96,6 +104,15 @@ class SafetyMonitor(PropertyMonitor):
         broken = answers.broken(aggregate, reaction.changed)
         if broken is not None:
             raise Violation(mine.owner, broken.name, aggregate.name)
+        self._follow(mine, aggregate, aggregate.name)
+
+
+class SafetyMonitor(SparingMonitor):
+    """Watches a recorded run for what breaks a safety property."""
+
+    def __init__(self, system: System) -> None:
+        """Gather the safety properties of a system and its parts."""
+        super().__init__(system, kinds=(PropertyKind.ALWAYS, PropertyKind.ALWAYS_STEP))
 
     def _interval(self, entities: int) -> int:
         return 1 if entities <= property_monitor.WHOLE else entities * SHARE

@@ -4,17 +4,18 @@ Each input is decided again by the kernel's ``World``. The decision must be the 
 while it is written. The world is the state of the system at each durable entry, also inside of a batch.
 """
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from lifefold.core.kernel import (
     Cause,
-    Codec,
+    Entity,
     EntityQuarantined,
     HandlerFailed,
     Input,
     Reaction,
     Refusal,
+    Running,
     System,
     World,
     encode,
@@ -34,16 +35,18 @@ Followed = Callable[[Input], None]
 class DurableLog:
     """The shelf that all engines of a run write to, with the world that it folds to."""
 
-    def __init__(self, system: System, witness: Witness, watcher: Watcher) -> None:
-        """Begin with an empty log."""
-        self.shelf: Final = Shelf()
+    def __init__(self, system: System, witness: Witness, watcher: Watcher, shelf: Shelf | None = None) -> None:
+        """Begin with an empty log, on this shelf."""
+        self.shelf: Final = shelf or Shelf()
         self.world = World(system)
         self.entries: Final[list[Input]] = []
         self.transitions = 0
         self._system: Final = system
-        self._codec: Final = Codec(system)
+        self._codec: Final = Ledger(system).codec
         self._witness: Final = witness
         self._watcher: Final = watcher
+        self._at_work: Final[dict[tuple[str, str], Entity[Any]]] = {}
+        """The entities with running activities or pending timers, by aggregate and reference."""
         self._given: Final[dict[str, Input]] = {}
         """All operator commands, by their key."""
 
@@ -74,11 +77,26 @@ class DurableLog:
         self._must_be_given(given)
         reaction = self._decided(given, entry)
         self.world = self.world.after(given, reaction)
+        self._note_running(name, reaction)
         self.entries.append(given)
         self.transitions += len(reaction.transitions)
         self._witness.entry(name, entry.key, reaction)
         followed(given)
         self._watcher(name, reaction, given.envelope)
+
+    def _note_running(self, name: str, reaction: Reaction) -> None:
+        entities = reaction.aggregate.entities
+        for ref in reaction.changed:
+            if entities[ref].running:
+                self._at_work[name, ref] = entities[ref]
+            else:
+                self._at_work.pop((name, ref), None)
+
+    def running(self) -> Iterator[tuple[str, Entity[Any], Running]]:
+        """Yield the same as ``World.running``, in another order, and without a look at all entities."""
+        for (name, _), entity in self._at_work.items():
+            for part in entity.running:
+                yield name, entity, part
 
     def _decided(self, given: Input, entry: Entry) -> Reaction:
         """Decide on an input again. Raises ``Violation`` if the log has another decision."""

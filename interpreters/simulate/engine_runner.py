@@ -47,6 +47,7 @@ from lifefold.interpreters.simulate.property_monitor import Violation
 from lifefold.interpreters.simulate.scheduler import Agenda, Part
 from lifefold.interpreters.simulate.witness import Guarantee, Witness
 from lifefold.interpreters.store import Batch
+from lifefold.interpreters.store.memory import Shelf
 
 ORDERS: Final = 1 << 16
 """The number of different orders of the tasks of one engine."""
@@ -73,8 +74,9 @@ class EngineRunner(Lives):
         watcher: Watcher,
         *,
         engine: type[Engine] = Engine,
+        shelf: Shelf | None = None,
     ) -> None:
-        """Take the system, the agenda, and the watcher of accepted inputs. ``engine`` is the engine to try."""
+        """Take the parts of a run. ``engine`` is the engine to try, ``shelf`` an empty one that is to get its log."""
         super().__init__(agenda)
         self.system: Final = system
         self.opening: Opening = opening
@@ -86,7 +88,7 @@ class EngineRunner(Lives):
         self._watcher: Final = watcher
         self._engine_type: Final = engine
         self._witness: Final = Witness(system.name)
-        self._log: Final = DurableLog(system, self._witness, watcher)
+        self._log: Final = DurableLog(system, self._witness, watcher, shelf)
         self._errors: Final[Counter[Work]] = Counter()
         self._unanswered: Final[dict[str, Input]] = {}
         """The inputs of callers of ``send`` without an answer, by their key."""
@@ -324,7 +326,7 @@ class EngineRunner(Lives):
         """Compare the log with what an idle engine has in hand. Raises ``Violation``."""
         for sender, receiver, ordinal in self.world.in_flight:
             raise self._witness.broken(Guarantee.DELIVERED, f"{sender} to {receiver}, message {ordinal}")
-        for name, entity, each in self.world.running():
+        for name, entity, each in self._log.running():
             part = name, entity.ref, each.slot, each.generation
             where = f"{name}, {entity.ref}: {each.slot}"
             if each.activity is None:

@@ -171,8 +171,15 @@ class SteppedLoop(asyncio.AbstractEventLoop):
         each = self._round.pop()
         if each.handle.cancelled():
             return
-        with self._stepping():
+        # The same as ``_stepping``, without a generator for each of the many steps.
+        before = _get_running_loop()
+        _set_running_loop(self)
+        self._is_stepping = True
+        try:
             each.context.run(each.callback, *each.given)
+        finally:
+            self._is_stepping = False
+            _set_running_loop(before)
 
     def _begin_round(self) -> None:
         """Order the ready callbacks; the next one comes last in the list."""

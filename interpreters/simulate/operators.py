@@ -5,10 +5,11 @@ after a pause that makes a difference to a record. Most commands are ones that a
 the same occasions. When nothing runs and no possible command would be accepted, there are no more of them.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any, Final
 
-from lifefold.core.kernel import Cause, Envelope, Event, Input, Reaction, System, possible
+from lifefold.core.kernel import Cause, Envelope, Event, Input, Machine, Reaction, System, possible
+from lifefold.core.kernel.environment import possible_of
 from lifefold.interpreters.simulate.environment import Chance
 from lifefold.interpreters.simulate.property_monitor import WHOLE
 from lifefold.interpreters.simulate.scheduler import WAITED, Agenda
@@ -70,11 +71,29 @@ class Operators:
 
     def sayable(self, name: str) -> list[Envelope]:
         """Return the possible commands of an aggregate, each once."""
-        said: dict[tuple[str, Event], Envelope] = {}
         created = self._chance.environment.creates(self._runner.aggregates[name])
-        for each in (*self._sayable_later(name), *created):
-            said.setdefault((each.entity, each.event), each)
-        return list(said.values())
+        return _each_once((*self._sayable_later(name), *created))
+
+    def sayable_of(self, name: str, kinds: Container[object]) -> list[Envelope]:
+        """Return the possible commands whose events have one of these types: the others are not made."""
+        created = self._chance.environment.creates(self._runner.aggregates[name])
+        return _each_once((*self._later_of(name, kinds), *(each for each in created if type(each.event) in kinds)))
+
+    def _later_of(self, name: str, kinds: Container[object]) -> Iterator[Envelope]:
+        """Yield the same as ``_sayable_later``, for some types of events."""
+        of, aggregate, now_ms = self._system.type_of(name), self._runner.aggregates[name], self._runner.clock_ms
+        meant = {each.name: self._commands(name, each, kinds) for each in of.machines.values()}
+        asked = [ref for ref in aggregate.entities if meant[ref.partition(":")[0]]]
+        for ref in sorted(asked):
+            machine = of.machines[ref.partition(":")[0]]
+            for each in possible_of(machine, aggregate.entities[ref], now_ms, meant[machine.name]):
+                if each.cause is Cause.COMMAND:
+                    yield each.envelope
+
+    def _commands(self, name: str, machine: Machine[Any], kinds: Container[object]) -> tuple[type[Event], ...]:
+        """Return the commands of these types that operators may give to a machine."""
+        commands = self._system.type_of(name).commands.get(machine.name)
+        return tuple(each for each in (machine.commands if commands is None else commands) if each in kinds)
 
     def _sayable_later(self, name: str) -> list[Envelope]:
         """Return the possible commands of an aggregate, now and after each pause that makes a difference."""
@@ -173,3 +192,10 @@ class Operators:
     def _entities(self) -> int:
         """Return the number of entities."""
         return sum(len(each.entities) for each in self._runner.aggregates.values())
+
+
+def _each_once(commands: Iterable[Envelope]) -> list[Envelope]:
+    said: dict[tuple[str, Event], Envelope] = {}
+    for each in commands:
+        said.setdefault((each.entity, each.event), each)
+    return list(said.values())

@@ -10,9 +10,9 @@ from the ``Agenda``, and no loop goes over a set in its own order.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -54,6 +54,10 @@ OWED: Final = 8
 def hours(count: float) -> int:
     """Return so many hours in milliseconds."""
     return int(count * HOUR_MS)
+
+
+MonitorType: TypeAlias = Callable[[System, tuple[Property[Any], ...]], PropertyMonitor]
+"""Makes the monitor of a run, from its system and additional properties."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -126,6 +130,7 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
     limits: Limits | None = None,
     properties: Iterable[Property[Any]] = (),
     runner: RunnerType | None = None,
+    monitor: MonitorType = PropertyMonitor,
 ) -> Run:
     """Run a system, or a machine by itself, in virtual time.
 
@@ -133,8 +138,9 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
     their rates; without one everything is orderly, ``but`` for these deviations. ``properties`` are additional
     properties: of the entity for a machine, of the ``SystemState`` for a system. ``runner`` is the runner to simulate:
     without one the simulation's own, ``engine_runner.EngineRunner`` for the real engine, and
-    ``cluster_runner.ClusterRunner`` for a cluster. Raises ``TypeError`` for a
-    system without an opening.
+    ``cluster_runner.ClusterRunner`` for a cluster. ``monitor`` makes the monitor of the properties, from the system and
+    the additional ones: ``SparingMonitor`` finds the same with less work. Raises ``TypeError`` for a system without an
+    opening.
 
     >>> from lifefold import simulate
     >>> from lifefold.core.lifecycles import session
@@ -152,7 +158,12 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
     make: RunnerType = Runner if runner is None else runner
     rates = Faults({**around.rates, **given.rates}, given.swarm).of(choices, _kinds_of(make))
     return _Simulation(
-        target, tuple(opening), tuple(properties), Chance(around, choices, rates), limits or Limits(), make
+        target,
+        tuple(opening),
+        monitor(target, tuple(properties)),
+        Chance(around, choices, rates),
+        limits or Limits(),
+        make,
     ).run(seed)
 
 
@@ -167,7 +178,7 @@ class _Simulation:
         self,
         system: System,
         opening: Opening,
-        properties: tuple[Property[Any], ...],
+        monitor: PropertyMonitor,
         chance: Chance,
         limits: Limits,
         runner: RunnerType,
@@ -176,7 +187,7 @@ class _Simulation:
         self._chance = chance
         self._limits = limits
         self._agenda = Agenda(START_MS)
-        self._monitor = PropertyMonitor(system, properties)
+        self._monitor = monitor
         self._coverage = Coverage(system)
         self._runner = runner(system, opening, chance, self._agenda, self._watch)
         self._operators = Operators(system, self._runner, self._agenda, chance)
@@ -287,8 +298,9 @@ class _Simulation:
     def _plead(self, relied_on: Sequence[object]) -> bool:
         """Give the inputs that a property assumes, where possible; tell whether there was one."""
         said = False
+        kinds: set[object] = {each.event if isinstance(each, Pattern) else each for each in relied_on}
         for name in list(self._runner.aggregates):
-            for envelope in self._operators.sayable(name):
+            for envelope in self._operators.sayable_of(name, kinds):
                 if _is_of(relied_on, envelope.event):
                     entries = len(self._runner.entries)
                     self._runner.submit(name, envelope)

@@ -30,6 +30,7 @@ from lifefold.interpreters.store.protocol import (
 )
 from lifefold.interpreters.store.snapshot import Resumption, SnapshotPlace, SnapshotStore
 from lifefold.interpreters.store.sqlite import SqliteStore
+from lifefold.interpreters.store.writer_word import WriterWord
 
 __all__ = [
     "Batch",
@@ -61,6 +62,7 @@ __all__ = [
     "Unreliable",
     "Unwritable",
     "VersionConflict",
+    "WriterWord",
     "create_log",
     "open_log",
     "peek_log",

@@ -76,6 +76,32 @@ def resumed(path: Path, connection: Connection, form: str, until: int | None = N
     return Resumption(parts, [*older, *newer], end.entries, count, SnapshotPlace(last_ms, rules, len(older)))
 
 
+def parts_of(connection: Connection, form: str, stream: str, before: int | None = None) -> list[SnapshotPart]:
+    """Return the parts of one stream in the newest snapshot of this form; empty without one, and if it is damaged.
+
+    With ``before`` it is the newest snapshot or mark that does not have the entry of this version.
+    """
+    connection.execute("BEGIN")
+    try:
+        mark = _mark_of(connection)
+        if mark is not None and mark.form.startswith(form) and is_of(connection, mark.anchor):
+            parts = _parts(connection.execute(_PARTS_OF, (stream,))) or []
+            if before is None or _version_of(parts) < before:
+                return parts
+        if before is None:
+            return []
+        found = connection.execute(_POSITION, (stream, before)).fetchone()
+        past = None if found is None else mark_before(connection, form, int(found[0]) - 1)
+        return [] if past is None else _parts(rows_of(connection, past, stream)) or []
+    finally:
+        connection.execute("COMMIT")
+
+
+def _version_of(parts: Iterable[SnapshotPart]) -> int:
+    """Return the version of the head among the parts of a stream; 0 without one."""
+    return sum(part.version for part in parts if not part.ref)
+
+
 def _anchor_at(path: Path, connection: Connection, seq: int) -> Anchor:
     """Return the anchor of the log as it was after the entry at a position. Raises ``Damaged``."""
     end = anchor_of(path, connection)
@@ -169,6 +195,8 @@ _PUT_MARK: Final = (
     "INSERT INTO meta (name, value) VALUES ('snapshot', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 _PARTS: Final = "SELECT stream, ref, data, is_live, version, checksum FROM snapshots ORDER BY stream, ref"
+_PARTS_OF: Final = "SELECT stream, ref, data, is_live, version, checksum FROM snapshots WHERE stream = ? ORDER BY ref"
+_POSITION: Final = "SELECT position FROM entries WHERE stream = ? AND version = ?"
 _KEYS: Final = "SELECT stream, key FROM entries WHERE key <> '' AND (stream, key) IN (VALUES"
 _PAGE: Final = "WHERE position > ? AND position <= ? ORDER BY position"
 _OLDER: Final = (

@@ -15,12 +15,12 @@ from lifefold.interpreters.store.address import Address
 from lifefold.interpreters.store.chain import Anchor
 from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import damaged
-from lifefold.interpreters.store.keeping import drop, known_keys, resumed
+from lifefold.interpreters.store.keeping import drop, known_keys, parts_of, resumed
 from lifefold.interpreters.store.members import Members, dismiss, members, say
 from lifefold.interpreters.store.meta import OF_THE_STORE, meta_of
 from lifefold.interpreters.store.pasts import mark_before
 from lifefold.interpreters.store.place import Displaced
-from lifefold.interpreters.store.protocol import Batch, Entry, StoredCommand
+from lifefold.interpreters.store.protocol import Batch, Entry, SnapshotPart, StoredCommand
 from lifefold.interpreters.store.reading import (
     Chain,
     Placed,
@@ -36,7 +36,7 @@ from lifefold.interpreters.store.reading import (
 )
 from lifefold.interpreters.store.schema import select
 from lifefold.interpreters.store.snapshot import Resumption
-from lifefold.interpreters.store.writing import insert, submit, transaction, write_progress
+from lifefold.interpreters.store.writing import insert, say_as_writer, submit, transaction, write_progress
 
 T = TypeVar("T")
 
@@ -47,9 +47,13 @@ class LogStore(ABC):
     Its methods raise ``StoreError``.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Keep the path of the log. The files of its fleet are beside it."""
+    def __init__(self, path: Path, epoch: int = 0) -> None:
+        """Keep the path of the log, and the epoch of its writer; that of a reader is 0.
+
+        The files of its fleet are beside it.
+        """
         self.path = path
+        self._epoch = epoch
         self.displaced: Displaced | None = None
         """What happened to the log if it is no longer at its path; ``path`` is its copy then."""
         self.past: tuple[int, int] | None = None
@@ -183,6 +187,13 @@ class LogStore(ABC):
         until = None if self.past is None else self.past[0]
         return await self._in_turn(lambda: resumed(self.path, self.database, form, until))
 
+    async def parts_of(self, form: str, stream: str, before: int | None = None) -> Sequence[SnapshotPart]:
+        """Return the parts of one stream in the newest snapshot of this form; empty without one.
+
+        With ``before`` it is the newest one that does not have the entry of this version.
+        """
+        return await self._in_turn(lambda: parts_of(self.database, form, stream, before))
+
     async def has_mark(self, form: str, seq: int) -> bool:
         """Tell whether the log has an earlier snapshot of this form up to a position."""
         return await self._in_turn(lambda: mark_before(self.database, form, seq) is not None)
@@ -213,6 +224,13 @@ class LogStore(ABC):
     async def say(self, member: str, said: str) -> None:
         """Replace what a process of a cluster said, under its name. Needs no epoch."""
         await self._in_turn(lambda: say(self.database, member, said))
+
+    async def say_as_writer(self, said: str | None) -> None:
+        """Replace what the writer of the log says to all processes of a cluster; None removes it.
+
+        Raises ``Fenced`` if another writer has opened the log since, and in a store that reads.
+        """
+        await self._in_turn(lambda: say_as_writer(self.path, self.database, self._epoch, said))
 
     async def dismiss(self, member: str) -> None:
         """Remove what a process of a cluster said: it has left."""

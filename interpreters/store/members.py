@@ -7,6 +7,7 @@ them. The time of a row is that of the database: the clocks of hosts need not ag
 from typing import Final, NamedTuple
 
 from lifefold.interpreters.store.connection import Connection
+from lifefold.interpreters.store.writer_word import WriterWord, writer_word
 
 TABLE: Final = (
     "CREATE TABLE IF NOT EXISTS members (name TEXT PRIMARY KEY, said TEXT NOT NULL, heard_ms BIGINT NOT NULL)"
@@ -23,10 +24,14 @@ class Member(NamedTuple):
 
 
 class Members(NamedTuple):
-    """The processes of a cluster by name, at a time of the database in Unix milliseconds."""
+    """The processes of a cluster by name, at a time of the database in Unix milliseconds.
+
+    ``writer`` is the word of the process that writes the log, which no other process can write.
+    """
 
     now_ms: int
     every: tuple[Member, ...] = ()
+    writer: WriterWord | None = None
 
 
 def members(connection: Connection) -> Members:
@@ -34,7 +39,8 @@ def members(connection: Connection) -> Members:
     if connection.execute(IS_THERE).fetchone() is None:
         return Members(_now_ms(connection))
     rows = connection.execute("SELECT name, said, heard_ms FROM members ORDER BY name").fetchall()
-    return Members(_now_ms(connection), tuple(Member(str(name), str(said), int(at_ms)) for name, said, at_ms in rows))
+    every = tuple(Member(str(name), str(said), int(at_ms)) for name, said, at_ms in rows)
+    return Members(_now_ms(connection), every, writer_word(connection))
 
 
 def say(connection: Connection, name: str, said: str) -> None:

@@ -65,9 +65,11 @@ def mark_before(connection: Connection, form: str, seq: int) -> Mark | None:
     return next((each for each in found if is_of(connection, each.anchor)), None)
 
 
-def rows_of(connection: Connection, mark: Mark) -> Sequence[tuple[Any, ...]]:
-    """Return the rows of the parts of a mark, with the columns of a snapshot."""
-    return connection.execute(_ROWS, (mark.anchor.entries,)).fetchall()
+def rows_of(connection: Connection, mark: Mark, stream: str | None = None) -> Sequence[tuple[Any, ...]]:
+    """Return the rows of the parts of a mark, or of those of one stream, with the columns of a snapshot."""
+    if stream is None:
+        return connection.execute(f"{_ROWS} {_IN_ORDER}", (mark.anchor.entries,)).fetchall()
+    return connection.execute(f"{_ROWS} AND p.stream = ? {_IN_ORDER}", (mark.anchor.entries, stream)).fetchall()
 
 
 def _marks(connection: Connection) -> list[Mark]:
@@ -93,5 +95,5 @@ _PUT: Final = (
 _ROWS: Final = (
     "SELECT p.stream, p.ref, p.data, p.is_live, p.version, p.checksum FROM pasts AS p WHERE p.position ="
     " (SELECT MAX(n.position) FROM pasts AS n WHERE n.stream = p.stream AND n.ref = p.ref AND n.position <= ?)"
-    " ORDER BY p.stream, p.ref"
 )
+_IN_ORDER: Final = "ORDER BY p.stream, p.ref"

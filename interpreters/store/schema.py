@@ -13,6 +13,7 @@ from lifefold.interpreters.store.meta import digest_of_meta
 from lifefold.interpreters.store.permissions import make_private_file
 from lifefold.interpreters.store.place import flush_folder
 from lifefold.interpreters.store.protocol import StoreError
+from lifefold.interpreters.store.writer_word import TABLE as WRITER_WORD
 
 _SNAPSHOTS: Final = (
     "CREATE TABLE IF NOT EXISTS snapshots (\n"
@@ -67,7 +68,7 @@ def write_schema(path: Path, meta: Mapping[str, str]) -> None:
     make_private_file(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};")
-        connection.executescript(f"{_SCHEMA}{_SNAPSHOTS}{_PASTS}{MEMBERS};")
+        connection.executescript(f"{_SCHEMA}{_SNAPSHOTS}{_PASTS}{MEMBERS};{WRITER_WORD};")
         connection.executemany("INSERT INTO meta VALUES (?, ?)", {**meta, "digest": digest_of_meta(meta)}.items())
 
 
@@ -81,6 +82,7 @@ def migrate(connection: sqlite3.Connection) -> None:
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute(_PASTS)
         connection.execute(MEMBERS)
+        connection.execute(WRITER_WORD)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -73,14 +73,13 @@ class SqliteStore(LogStore):
         self, path: Path, connection: sqlite3.Connection, lock: int | None, epoch: int, *, patient: bool
     ) -> None:
         """Wrap a connection that the class methods have prepared."""
-        super().__init__(path)
+        super().__init__(path, epoch)
         self._connection = connection
         self._locks: Final = [] if lock is None else [lock]
         self._place = None if lock is None else Place(path)
         self._base = None if lock is None else Base(path, copies=patient)
         self._known = Known(None, Anchor()) if lock is None else translated(path, partial(known_of, path, connection))
         self._unchanged = Unchanged(connection)
-        self._epoch: Final = epoch
         self._patient: Final = patient
         self._turn: Final = anyio.CapacityLimiter(1)
         self._took_s = QUICK_S

@@ -13,6 +13,7 @@ from lifefold.interpreters.store.meta import anchor_of, epoch_of
 from lifefold.interpreters.store.place import WAL, beside
 from lifefold.interpreters.store.protocol import Batch, Entry, Fenced, VersionConflict
 from lifefold.interpreters.store.wal import write_again
+from lifefold.interpreters.store.writer_word import put_word
 
 
 @contextmanager
@@ -40,13 +41,25 @@ def write(path: Path, connection: Connection, batch: Batch, epoch: int, anchor: 
 
     ``anchor`` is the one that the writer knows. Raises ``Fenced``, ``VersionConflict``, ``Damaged``.
     """
-    newest_epoch = epoch_of(path, connection)
-    if newest_epoch != epoch:
-        message = f"{path}: another runner (epoch {newest_epoch}) has taken over from this one (epoch {epoch})"
-        raise Fenced(message)
+    must_be_newest(path, connection, epoch)
     if batch.entries or batch.snapshot is not None:
         anchor = _verified_anchor(path, connection)
     return write_verified(connection, batch, anchor, {})
+
+
+def must_be_newest(path: Path, connection: Connection, epoch: int) -> None:
+    """Raise ``Fenced`` unless the writer of ``epoch`` is the newest one."""
+    newest = epoch_of(path, connection)
+    if newest != epoch:
+        message = f"{path}: another runner (epoch {newest}) has taken over from this one (epoch {epoch})"
+        raise Fenced(message)
+
+
+def say_as_writer(path: Path, connection: Connection, epoch: int, said: str | None) -> None:
+    """Replace what the writer of ``epoch`` says to all processes; None removes it. Raises ``Fenced``."""
+    with transaction(connection):
+        must_be_newest(path, connection, epoch)
+        put_word(connection, epoch, said)
 
 
 def write_verified(connection: Connection, batch: Batch, anchor: Anchor, versions: Mapping[str, int]) -> Written:

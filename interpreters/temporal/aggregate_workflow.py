@@ -22,6 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from lifefold.interpreters.temporal.wire import (
         BATCH_LIMIT,
         FENCED,
+        TASK_TIMEOUT,
         Attend,
         Child,
         Commit,
@@ -53,7 +54,7 @@ AGAIN: Final = RetryPolicy(initial_interval=timedelta(milliseconds=100), maximum
 ONCE: Final = RetryPolicy(maximum_attempts=1)
 FOR_EVER: Final = timedelta(days=3650)
 PAUSE_MS: Final = 200
-"""The pause before an effect is tried again on another host."""
+"""The pause before an effect is tried again on another host, and before a child is started again."""
 
 
 @workflow.defn(name="lifefold-aggregate")
@@ -235,10 +236,10 @@ class AggregateWorkflow:
     def _set(self, timer: TimerSet) -> None:
         self._timers[timer.of] = Due(timer.of, timer.deadline_ms), _now_ms() + timer.left_ms
 
-    def _begin(self, child: Child, at: Place) -> None:
+    def _begin(self, child: Child, at: Place, *, again: bool = False) -> None:
         """Let a child workflow attend to an activity, once the aggregate has a host."""
         self._children[child.of] = child
-        self._starts.append(Start(child.of, at))
+        self._starts.append(Start(child.of, at, again))
 
     async def _end(self, of: Slot, at: Place) -> None:
         """Ask a child to end its activity; without a child, start one that ends what is left."""
@@ -266,7 +267,19 @@ class AggregateWorkflow:
     async def _start(self, start: Start, queue: str) -> None:
         # A restored log gives its versions again, so the server may have had the name: as that of an ended workflow.
         name = self._starting = self._id(start.of, start.at)
-        work = Attend(self._of.fleet, self._of.aggregate, start.of, start.at, queue, self._of.times)
+        of = self._of
+        work = Attend(of.fleet, of.aggregate, start.of, start.at, queue, of.times, self._pool)
+        try:
+            while not await self._has_started(name, work) and start.again:
+                await workflow.sleep(timedelta(milliseconds=PAUSE_MS))  # its first child has told its end, and ends
+        finally:
+            self._starting = ""
+
+    async def _has_started(self, name: str, work: Attend) -> bool:
+        """Start a child; return False if it runs: an earlier workflow of this aggregate has started it.
+
+        Its end is told to this workflow then.
+        """
         try:
             begun = await workflow.start_child_workflow(
                 "lifefold-session",
@@ -274,12 +287,12 @@ class AggregateWorkflow:
                 id=name,
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                 id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+                task_timeout=TASK_TIMEOUT,
             )
-            begun.add_done_callback(_retrieve)
         except WorkflowAlreadyStartedError:
-            pass  # an earlier workflow of this aggregate has started it, and it runs: its end is told to this one
-        finally:
-            self._starting = ""
+            return False
+        begun.add_done_callback(_retrieve)
+        return True
 
     def _id(self, of: Slot, at: Place) -> str:
         return child_id(self._of.fleet, self._of.aggregate, of, at)
@@ -292,10 +305,12 @@ class AggregateWorkflow:
             if child is None:
                 continue
             del self._children[child.of]
-            if gone.is_lost and gone.queue == host_queue(self._of.fleet, self._host):
+            if (gone.is_lost or gone.begins is not None) and gone.queue == host_queue(self._of.fleet, self._host):
                 self._host = ""  # a later host stays
             if child.is_ending and not gone.has_ended and gone.child != self._id(child.of, child.end):
                 await self._end(child.of, child.end)
+            elif gone.begins is not None:
+                self._begin(Child(child.of, child.id), gone.begins, again=True)
             elif gone.is_lost:
                 await self._recover()
 

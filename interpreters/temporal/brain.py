@@ -54,7 +54,8 @@ class Brain:
             workflow_runner=UnsandboxedWorkflowRunner(),  # a sandbox for each would take a third of the time
             sticky_queue_schedule_to_start_timeout=STICKY,
         )
-        async with at_work(worker):
+        async with at_work(worker), anyio.create_task_group() as tasks:
+            tasks.start_soon(self._cluster.forget_brain, tuple(self._commits.aggregates))
             task_status.started()
             await self._watch_commands()
 

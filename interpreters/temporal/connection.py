@@ -1,17 +1,21 @@
 """A connection to a Temporal server, and the way of an input to its aggregate."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
 from functools import cache
 from typing import Final
 
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import ResetStickyTaskQueueRequest
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateStage
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
-from temporalio.service import RPCError, TLSConfig
+from temporalio.service import RPCError, RPCStatusCode, TLSConfig
 
 from lifefold.core.kernel import Envelope, encode
 from lifefold.interpreters.temporal.converter import CONVERTER
-from lifefold.interpreters.temporal.wire import Report, State, Times, aggregate_id, brain_queue
+from lifefold.interpreters.temporal.wire import TASK_TIMEOUT, Report, State, Times, aggregate_id, brain_queue, child_ids
 
 WORKFLOW: Final = "lifefold-aggregate"
 CHILD: Final = "lifefold-session"
@@ -60,6 +64,34 @@ class Cluster:
         except RPCError:
             return False
 
+    async def forget_brain(self, aggregates: Iterable[str]) -> int:
+        """Let no workflow wait for an earlier brain, to which the server offers the next step of each for ``STICKY``.
+
+        Return the number of these workflows. A server that does not answer is not waited for: a workflow that is left
+        out waits for the earlier brain once.
+        """
+        count = 0
+        with suppress(RPCError):
+            for name in aggregates:
+                count += await self._has_forgotten(aggregate_id(self.fleet, name))
+            query = f'ExecutionStatus = "Running" AND WorkflowId STARTS_WITH "{child_ids(self.fleet)}"'
+            async for each in self.client.list_workflows(query):
+                count += await self._has_forgotten(each.id)
+        return count
+
+    async def _has_forgotten(self, workflow: str) -> bool:
+        """Let a workflow forget its brain; return False if it has ended."""
+        request = ResetStickyTaskQueueRequest(
+            namespace=self.client.namespace, execution=WorkflowExecution(workflow_id=workflow)
+        )
+        try:
+            await self.client.workflow_service.reset_sticky_task_queue(request)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return False
+        return True
+
     async def offer(self, aggregate: str, *envelopes: Envelope) -> None:
         """Give inputs to an aggregate, in order. Its workflow is started if there is none.
 
@@ -78,6 +110,7 @@ class Cluster:
             State(self.fleet, aggregate, self.times),
             id=aggregate_id(self.fleet, aggregate),
             task_queue=brain_queue(self.fleet),
+            task_timeout=TASK_TIMEOUT,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             start_signal=signal,
             start_signal_args=[envelopes],

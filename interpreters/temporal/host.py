@@ -7,7 +7,6 @@ another host may have the session. The handler is then cancelled without an end,
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Final
@@ -18,12 +17,14 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.worker import Worker
 
-from lifefold.interpreters.engine.activities import Key
-from lifefold.interpreters.temporal.attendance import Acknowledged, Attendance, MayBegin, always, key_of
+from lifefold.core.kernel import Aggregate, AggregateType
+from lifefold.core.kernel.snapshot import must_recover
+from lifefold.interpreters.temporal.attendance import Acknowledged, Attendance, MayBegin, always
 from lifefold.interpreters.temporal.commits import DEFAULT_POOL
 from lifefold.interpreters.temporal.connection import Cluster
 from lifefold.interpreters.temporal.performer import Performer
-from lifefold.interpreters.temporal.wire import Attend, Perform, host_queue, pool_queue
+from lifefold.interpreters.temporal.rooms import Rooms
+from lifefold.interpreters.temporal.wire import NO_ROOM, Attend, Perform, host_queue, pool_queue
 from lifefold.interpreters.temporal.workers import at_work
 
 DEFAULT_POOLS: Final[Mapping[str, int]] = {DEFAULT_POOL: 100}
@@ -33,6 +34,11 @@ async def _ignore(_work: Attend, _until_ms: int) -> None:
     """Renew nothing: the activities have no processes."""
 
 
+FULL: Final = "it is full"
+
+KeepsRoom = Callable[[AggregateType, Aggregate], bool]
+"""Tells whether an aggregate keeps its room while nothing of it is at work on its host."""
+
 ACTIVITIES_OF_AN_AGGREGATE: Final = 20
 """The activities and effects of one aggregate that a host has room for; more than any aggregate has at a time."""
 
@@ -41,6 +47,7 @@ class Host:
     """Attends to activities and performs effects, for aggregates of some pools.
 
     ``pools`` has the number of aggregates of each pool that may work here at a time, ``capacity`` that of all together.
+    ``Rooms`` says which ones count.
     """
 
     def __init__(  # noqa: PLR0913 - what an operator chooses, each with its name
@@ -54,24 +61,28 @@ class Host:
         acknowledged: Acknowledged = _ignore,
         may_begin: MayBegin = always,
         refuses: Callable[[], str] = lambda: "",
+        needs_room: Callable[[str], bool] = lambda _aggregate: True,
+        keeps_room: KeepsRoom = must_recover,
         drain_s: float = 0.0,
     ) -> None:
         """Prepare a host. After ``run`` is asked to drain, it waits ``drain_s`` for its activities.
 
-        ``refuses`` returns why the host takes no further aggregates; empty if it does.
+        ``refuses`` returns why the host takes no further aggregates; empty if it does. ``needs_room`` tells of the name
+        of an aggregate whether it counts. ``keeps_room`` tells whether one keeps its room while nothing of it is at
+        work here.
         """
         self.name: Final = name
         self._cluster: Final = cluster
         self._performer: Final = performer
-        self._pools: Final = dict(pools)
+        self._pools: Final = tuple(pools)
         self.capacity: Final = sum(pools.values()) if capacity is None else capacity
-        self._pool_of: Final[dict[str, str]] = {}
-        self._awaited: Final[dict[str, float]] = {}
+        self._rooms: Final = Rooms(pools, self.capacity, cluster.times.detection_ms / 1_000)
+        self._needs_room: Final = needs_room
+        self._keeps_room: Final = keeps_room
         self._acknowledged: Final = acknowledged
         self._may_begin: Final = may_begin
         self._refuses: Final = refuses
         self._drain_s: Final = drain_s
-        self._attended: Final[dict[Key, None]] = {}
         self._draining = anyio.Event()
 
     @property
@@ -115,27 +126,28 @@ class Host:
         """Take an aggregate, and return the name of this host. Fails if the host is full, or takes none now."""
         queue = activity.info().task_queue
         pool = next(each for each in self._pools if pool_queue(self._cluster.fleet, each) == queue)
-        working = self.working() - {aggregate}
-        in_pool = sum(1 for each in working if self._pool_of.get(each) == pool)
-        is_full = len(working) >= self.capacity or in_pool >= self._pools[pool]
-        why_not = self._refuses() or ("it is full" if is_full else "")
+        why_not, needs_room = self._refuses(), self._needs_room(aggregate)
+        if not why_not and needs_room and not await self._gets_room(lambda: self._rooms.is_placed(aggregate, pool)):
+            why_not = FULL
         if why_not:
             raise ApplicationError(f"{self.name}: {why_not}", category=ApplicationErrorCategory.BENIGN)
-        self._pool_of[aggregate], self._awaited[aggregate] = pool, time.monotonic()
         return self.name
 
     def pools(self) -> Iterator[tuple[str, int, int]]:
         """Yield each pool: its name, how many of its aggregates may work here at a time, and how many do."""
-        working = self.working()
-        for pool, room in self._pools.items():
-            yield pool, room, sum(1 for each in working if self._pool_of.get(each) == pool)
+        return self._rooms.pools()
 
     def working(self) -> set[str]:
-        """Return the aggregates that work here, and those that were placed here and whose work is on its way."""
-        since_s = time.monotonic() - self._cluster.times.detection_ms / 1_000
-        for name in [each for each, at_s in self._awaited.items() if at_s < since_s]:
-            del self._awaited[name]
-        return {key.aggregate for key in self._attended} | self._awaited.keys()
+        """Return the aggregates that have a room here."""
+        return self._rooms.taken()
+
+    async def empty_rooms(self) -> None:
+        """Give the rooms of settled aggregates back, by what the log says of them now."""
+        reader = self._performer.reader
+        for name in self._rooms.idle():
+            keeps = self._keeps_room(reader.ledger.system.type_of(name), await reader.present(name))
+            if not keeps and name in self._rooms.idle():  # its next work may have arrived meanwhile
+                self._rooms.leave(name)
 
     @activity.defn(name="lifefold-perform")
     async def perform(self, work: Perform) -> None:
@@ -155,22 +167,39 @@ class Host:
 
     @activity.defn(name="lifefold-attend")
     async def attend(self, work: Attend) -> bool:
-        """Attend to an activity until it is over. Return whether it was ended because that was wanted."""
-        attendance, key = self._attendance(work), key_of(work)
-        self._attended[key] = None
-        self._awaited.pop(work.aggregate, None)
-        attending = asyncio.create_task(attendance.run())
+        """Attend to an activity until it is over. Return whether it was ended because that was wanted.
+
+        Raises ``ApplicationError`` of the type ``NO_ROOM`` if the host is full, before anything begins.
+        """
+        attendance = self._attendance(work)
+        attending = asyncio.create_task(self._in_a_room(attendance, work))
+        while True:
+            try:
+                return await asyncio.shield(attending)
+            except asyncio.CancelledError:
+                details = activity.cancellation_details()
+                if attending.done():
+                    raise
+                if details is not None and details.cancel_requested:
+                    await attendance.end()
+                else:
+                    attendance.leave()
+
+    async def _in_a_room(self, attendance: Attendance, work: Attend) -> bool:
+        """Attend to an activity whose aggregate has a room; the end of an activity needs none."""
+        needs_room = self._needs_room(work.aggregate) and await self._performer.is_to_begin(work)
+        if needs_room and not await self._gets_room(lambda: self._rooms.is_kept(work.aggregate, work.pool)):
+            raise ApplicationError(f"{self.name}: {FULL}", type=NO_ROOM, category=ApplicationErrorCategory.BENIGN)
         try:
-            while True:
-                try:
-                    return await asyncio.shield(attending)
-                except asyncio.CancelledError:
-                    details = activity.cancellation_details()
-                    if attending.done():
-                        raise
-                    if details is not None and details.cancel_requested:
-                        await attendance.end()
-                    else:
-                        attendance.leave()
-        finally:
-            self._attended.pop(key, None)
+            with self._rooms.at_work(work.aggregate):
+                return await attendance.run()
+        except ApplicationError:
+            self._rooms.leave(work.aggregate)  # another host has it
+            raise
+
+    async def _gets_room(self, take: Callable[[], bool]) -> bool:
+        """Take a room, if necessary that of an aggregate that is settled by now; tell whether there was one."""
+        if take():
+            return True
+        await self.empty_rooms()
+        return take()

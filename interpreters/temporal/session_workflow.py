@@ -15,7 +15,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, is_cancelled_exception  # noqa: A004 - its name in the library
 
 with workflow.unsafe.imports_passed_through():
-    from lifefold.interpreters.temporal.wire import Attend, Gone, aggregate_id
+    from lifefold.interpreters.temporal.wire import NO_ROOM, Attend, Gone, aggregate_id
 
 
 @workflow.defn(name="lifefold-session")
@@ -42,7 +42,8 @@ class SessionWorkflow:
             gone = Gone(child, work.queue, has_ended=has_ended)
         except ActivityError as error:
             # Cancelled before a host has taken it: nothing has begun, and nothing is confirmed.
-            gone = Gone(child, work.queue, is_lost=not is_cancelled_exception(error))
+            begins = work.at if _has_found_no_room(error) else None
+            gone = Gone(child, work.queue, is_lost=not is_cancelled_exception(error) and begins is None, begins=begins)
             if gone.is_lost and not isinstance(error.cause, TimeoutError):
                 # A host has left its session, which may live until its fence.
                 await _although_cancelled(workflow.sleep(detection))
@@ -56,6 +57,11 @@ class SessionWorkflow:
             await _although_cancelled(parent.signal("gone", gone))
         except ApplicationError:
             workflow.logger.warning("the aggregate has no workflow any more")
+
+
+def _has_found_no_room(error: ActivityError) -> bool:
+    """Tell whether the host had no room for the activity, so that another one may begin with it at once."""
+    return isinstance(error.cause, ApplicationError) and error.cause.type == NO_ROOM
 
 
 async def _although_cancelled(work: Coroutine[Any, Any, None]) -> None:

@@ -3,6 +3,7 @@
 The log is the truth. Temporal keeps versions, inputs that are not decided yet, deadlines, and the names of children.
 """
 
+from datetime import timedelta
 from typing import Final, TypeAlias
 
 import msgspec
@@ -16,6 +17,14 @@ BATCH_LIMIT: Final = 50
 """The largest number of inputs in one commit."""
 
 LEAST_DETECTION_MS: Final = 1_000
+
+
+TASK_TIMEOUT: Final = timedelta(seconds=5)
+"""How long the server waits for a step of a workflow that a brain has taken, before another brain gets it.
+
+It is a limit to the time of one step in the process of the brain. A commit that waits for the log is none of it: the
+library renews the task meanwhile.
+"""
 
 
 class Times(msgspec.Struct, frozen=True):
@@ -154,8 +163,15 @@ class Opened(msgspec.Struct, frozen=True):
     recovery: str = ""
 
 
+NO_ROOM: Final = "no room"
+"""The type of the error with which a full host gives an activity back that has not begun."""
+
+
 class Attend(msgspec.Struct, frozen=True):
-    """The work of a child workflow: attend to an activity of ``aggregate``, requested at ``at``, on ``queue``."""
+    """The work of a child workflow: attend to an activity of ``aggregate``, requested at ``at``, on ``queue``.
+
+    ``pool`` is the pool of the aggregate; empty from the loop of an earlier version.
+    """
 
     fleet: str
     aggregate: str
@@ -163,18 +179,21 @@ class Attend(msgspec.Struct, frozen=True):
     at: Place
     queue: str
     times: Times
+    pool: str = ""
 
 
 class Gone(msgspec.Struct, frozen=True):
     """The end of a child workflow, whose activity was on ``queue``.
 
     ``is_lost``: no host says what became of the activity. ``has_ended``: its host has ended it because it was asked to.
+    ``begins``: its host had no room for it, and nothing has begun. It is still to begin, by the entry at this place.
     """
 
     child: str
     queue: str
     is_lost: bool = False
     has_ended: bool = False
+    begins: Place | None = None
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -201,10 +220,11 @@ class Child(msgspec.Struct, frozen=True):
 
 
 class Start(msgspec.Struct, frozen=True):
-    """A child workflow that is to be started."""
+    """A child workflow that is to be started. ``again``: a full host has given its activity back before."""
 
     of: Slot
     at: Place
+    again: bool = False
 
 
 class State(msgspec.Struct, frozen=True):
@@ -235,7 +255,12 @@ def aggregate_id(fleet: str, aggregate: str) -> str:
 
 def child_id(fleet: str, aggregate: str, of: Slot, at: Place) -> str:
     """Return the identity of the workflow that attends to an activity: each request has its own."""
-    return f"session:{fleet}:{aggregate}:{of.entity}:{of.slot}:{of.generation}:{at.version}.{at.index}"
+    return f"{child_ids(fleet)}{aggregate}:{of.entity}:{of.slot}:{of.generation}:{at.version}.{at.index}"
+
+
+def child_ids(fleet: str) -> str:
+    """Return the begin of the identities of all workflows of a fleet that attend to activities."""
+    return f"session:{fleet}:"
 
 
 def brain_queue(fleet: str) -> str:

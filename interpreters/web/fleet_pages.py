@@ -49,6 +49,7 @@ def fleet_page(view: View) -> FleetPage:
     """Return the page of a fleet at a moment."""
     tasks = view.tasks
     counted = task_status.counted(tasks)
+    failed = attention.tasks_first(each for each in counted if each.state in _FAILED)
     return FleetPage(
         view.at(),
         view.is_over,
@@ -56,7 +57,7 @@ def fleet_page(view: View) -> FleetPage:
         plan_changes.waiting(view),
         tuple(_troubles(view)),
         tuple(_releases(view)),
-        tuple(view.task(each) for each in counted if each.state in _FAILED)[:MOST_FAILED],
+        tuple(view.task(each) for each in failed[:MOST_FAILED]),
         dict(Counter(each.state for each in counted)),
         attention.in_words(each for each in counted if each.state != State.CLOSED),
         sum(each.state == State.CLOSED for each in counted),

@@ -6,7 +6,9 @@ alone: home, repository and model service are its own.
 """
 
 import json
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterable
 from functools import reduce
@@ -21,9 +23,10 @@ from agent_charges import charged
 from agent_outcomes import LIMITS, OUTCOMES, TOTALS, WORKS, last_total, limits, works
 from cases import CASES
 from dialects import Served
-from homes import environment, is_there
+from homes import PATH, environment, is_there
 from lifefold.core.policy.outcomes import Outcome
-from lifefold.interpreters.adapters import Tokens, adapter_of
+from lifefold.interpreters.adapters import Conversation, Tokens, adapter_of
+from lifefold.interpreters.adapters.adapter import resume_argv
 from lifefold.interpreters.adapters.mcp_config import PERMISSION_TOOL, SERVER, mcp_config
 from lifefold.interpreters.doctor.programs import AgentProgram, examined
 from lifefold.interpreters.fleet_runner.agent_programs import LIFEFOLD
@@ -131,6 +134,19 @@ def test_sessions_after_a_killed_one_are_charged_what_they_were_served(program: 
     told = [each for each in sessions if each is not killed]
     assert charged(sessions) == Tokens(*total(told)).plus(printed)
     assert {each.conversation for each in later} == {before}
+
+
+@pytest.mark.agents
+@pytest.mark.parametrize("program", CASES)
+def test_a_program_has_the_options_with_which_a_person_resumes_a_conversation(program: str, tmp_path: Path) -> None:
+    """Its own help names each of them."""
+    _, *words = resume_argv(adapter_of(program), Conversation("c1", begun=True))
+    options = [each.partition("=")[0] for each in words if each.startswith("--")]
+    commands = [each for each in words if not each.startswith("--") and each != "c1"]
+    env, found = environment(program, tmp_path, "http://127.0.0.1:1"), shutil.which(program, path=PATH) or program
+    asked = subprocess.run([found, *commands, "--help"], env=env, capture_output=True, text=True, check=True)
+    assert options
+    assert [each for each in options if each not in asked.stdout + asked.stderr] == []
 
 
 @pytest.mark.agents

@@ -7,10 +7,11 @@ from typing import Final
 import pytest
 
 from mutation_results import PAGE
-from rule_campaign import Campaign, Fate
+from rule_campaign import Campaign, Fate, SearchedFleet
 from rule_modules import elsewhere
 from rule_mutation import RuleMutant
 from rule_results import PARTS, kept, reason, section, whole_page
+from small_fleets import SMALL
 
 WHERE: Final = "one agent, one task after another"
 """The small fleet in which they are tried."""
@@ -118,6 +119,23 @@ def test_a_mutant_without_a_difference_is_equivalent(campaign: Campaign) -> None
     twice = f"board: hand_over: `{action}` is asked for twice"
     ended = campaign.attempt(mutants()[twice])
     assert (ended.fate, ended.differs) == (Fate.EQUIVALENT, ())
+
+
+def test_the_nearest_states_decide_only_if_they_are_all_or_a_property_is_broken() -> None:
+    """The deepest mistakes need the search of all states."""
+    fleet = SearchedFleet(SMALL["one agent, a task that comes to a declined plan"])
+    doubled = "worker: leave_to_others on assignment: comes after begin_inspection"
+    right = fleet.with_rules(mutants()[doubled])
+    assert [fleet.killer(right, near) for near in (10, fleet.states, None)] == [None, "", ""]
+    wrong = fleet.with_rules(mutants()["worker: go_on: `assignment.Prompted()` is Verified"])
+    killed = "with no message in flight, exactly the tasks with a session are in progress"
+    assert [fleet.killer(wrong, near) for near in (2, fleet.states, None)] == [None, killed, killed]
+
+
+def test_small_fleets_are_tried_before_larger_ones() -> None:
+    """The order of their description is another one."""
+    names = ("one agent, one task that a person agrees to", "one agent, a task that comes to a declined plan")
+    assert tuple(Campaign(*names, sources=()).fleets) == names[::-1]
 
 
 @pytest.mark.campaign

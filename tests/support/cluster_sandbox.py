@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
@@ -19,7 +19,7 @@ import anyio
 import pytest
 
 from cluster_journal import Journal, read_journal
-from temporal_server import NoTemporal, TemporalServer, temporal_server
+from temporal_server import NoTemporal, TemporalServer, shared_server, temporal_server
 
 LIFEFOLD: Final = Path(sys.executable).with_name("lifefold")
 
@@ -304,15 +304,17 @@ async def cluster(  # noqa: PLR0913 - the size of a fleet, each part with its na
     hopeless: int = 0,
     remote: str = "",
     verify: str = "",
+    own_server: bool = False,
 ) -> AsyncGenerator[ClusterSandbox]:
-    """Run a server during the block, and prepare a fleet. At the end all its processes are ended.
+    """Prepare a fleet on the server of this process. At the end of the block all processes of the fleet are ended.
 
-    With a ``remote`` the fleet has a repository. ``verify`` is the script of each task's verification.
+    With ``own_server`` the server is one of its own, which may be killed or looked through. With a ``remote`` the fleet
+    has a repository. ``verify`` is the script of each task's verification.
 
     The test is skipped where the server's program is missing.
     """
     try:
-        with temporal_server() as server:
+        with temporal_server() if own_server else nullcontext(shared_server()) as server:
             await server.client()
             sandbox = ClusterSandbox(
                 folder,

@@ -1,11 +1,11 @@
 """The command line as forks of one process with all modules loaded: most of a short command is loading.
 
 Standard input is a socket. A packet is JSON, ``[folder, variables, *arguments]``, and brings where to write standard
-output and standard error; what is sent back is the exit code. The variables are those of the environment that a fork
-may have for itself; one that is not set is null. A packet may bring a socket as well. Then the command leads a process
-group of its own, and the next command need not wait for its end. Its process identifier and its exit code are sent to
-that socket. A command is as when the program is started by itself, but that its process does not tidy up its memory in
-the end.
+output and standard error. What is sent back is the exit code and the processor time in seconds. The variables are those
+of the environment that a fork may have for itself; one that is not set is null. A packet may bring a socket as well.
+Then the command leads a process group of its own, and the next command need not wait for its end. Its process
+identifier, and then its exit code and time, are sent to that socket. A command is as when the program is started by
+itself, but that its process does not tidy up its memory in the end.
 """
 
 import gc
@@ -52,12 +52,18 @@ def main() -> int:
                 break
             for each in descriptors:
                 os.close(each)
-            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            ended = _ended(pid)
             if not told:
-                asked.send(str(code).encode())
+                asked.send(ended)
     for each in told:
         _watched(each)
     return _run(packet, outputs, to_pipe=bool(told))
+
+
+def _ended(pid: int) -> bytes:
+    """Wait for a fork. Return its exit code, and the seconds of its processor time with what it has waited for."""
+    _, status, used = os.wait4(pid, 0)
+    return f"{os.waitstatus_to_exitcode(status)} {used.ru_utime + used.ru_stime}".encode()
 
 
 def _run(packet: bytes, outputs: list[int], *, to_pipe: bool) -> NoReturn:
@@ -93,8 +99,7 @@ def _watched(descriptor: int) -> None:
         if pid:
             told.send(str(pid).encode())
             told.recv(1)
-            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            told.send(str(code).encode())
+            told.send(_ended(pid))
             os._exit(0)
     os.setsid()
 

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import IO, Final, Self
 
 import command_child
+import processor_time
 
 LIFEFOLD: Final = (sys.executable, "-m", "lifefold.interpreters.cli")
 
@@ -85,7 +86,7 @@ class Fork:
         if self.returncode is None:
             self._told.settimeout(timeout)
             try:
-                self.returncode = int(self._told.recv(command_child.MOST_BYTES))
+                self.returncode = _code(self._told.recv(command_child.MOST_BYTES))
             except TimeoutError as late:
                 raise subprocess.TimeoutExpired(self._command, timeout or 0) from late
             os.close(self._process)
@@ -130,7 +131,7 @@ class _Nursery:
         with self.free, TemporaryFile("w+") as out, TemporaryFile("w+") as error:
             socket.send_fds(self._asks, [packet], [out.fileno(), error.fileno()])
             try:
-                code = int(self._asks.recv(command_child.MOST_BYTES))
+                code = _code(self._asks.recv(command_child.MOST_BYTES))
             except TimeoutError as late:  # what it answers later would be taken for an answer to another one
                 self.end()
                 _nursery.cache_clear()
@@ -150,6 +151,13 @@ def _nursery() -> _Nursery:
     made = _Nursery()
     atexit.register(made.end)
     return made
+
+
+def _code(ended: bytes) -> int:
+    """Return the exit code of a command, and count its processor time as that of the test."""
+    code, seconds = ended.split()
+    processor_time.count(float(seconds))
+    return int(code)
 
 
 def _environment() -> dict[str, str]:

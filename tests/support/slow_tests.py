@@ -7,16 +7,17 @@ them. A campaign is listed from some seconds on: ``make campaigns-short`` leaves
 A run names at its end each function with a case of more than ``NAMED_S`` that is not listed. The short forms of
 ``make torture`` are not listed: they run always.
 
-Processor time is that of the test's process and of the processes that it has waited for. It depends little on what else
-the machine does.
+Processor time is that of the test's process, of the processes that it has waited for, and of its commands
+(``commands_run``). It depends little on what else the machine does.
 """
 
-import resource
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+from processor_time import processor_s
 
 SLOW_S: Final = 0.5
 """A test function with a case that takes longer, in seconds of processor time, is listed."""
@@ -55,12 +56,6 @@ def unlisted(seconds: Mapping[str, float], known: frozenset[str], limit_s: float
     missing = {name: took for name, took in most.items() if name not in known and not name.startswith(ALWAYS)}
     over = sorted((-took, name) for name, took in missing.items() if took > limit_s)
     return [f"{-took:.1f} s  {name}" for took, name in over]
-
-
-def processor_s() -> float:
-    """Return the processor time of this process, and of the processes that it has waited for."""
-    own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
 
 
 class SlowTests:

@@ -13,10 +13,12 @@ import kiln
 from kiln import Announce, Fire
 from lifefold.core.kernel import Entity, Envelope, Event, encode
 from lifefold.core.kernel.entity import Running
+from lifefold.core.kernel.snapshot import must_recover
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter, Ledger
 from lifefold.interpreters.rules import rules_version
 from lifefold.interpreters.store import SqliteStore
 from lifefold.interpreters.temporal import Brain, Cluster, Commits, Host, Performer, Times, connect
+from lifefold.interpreters.temporal.host import KeepsRoom
 from lifefold.interpreters.temporal.wire import State
 
 FLEET: Final = "pottery"
@@ -109,13 +111,20 @@ class ClusterPottery:
         await self._ended.wait()
         self._store.close()
 
-    async def begin_host(self, name: str = "one", hands: ClusterHands | None = None, *, capacity: int = 100) -> Host:
+    async def begin_host(
+        self,
+        name: str = "one",
+        hands: ClusterHands | None = None,
+        *,
+        capacity: int = 100,
+        keeps_room: KeepsRoom = must_recover,
+    ) -> Host:
         """Start a host."""
         reading = self.stores.enter_context(SqliteStore.peek(self.log))
         client = await connect(self.cluster.client.service_client.config.target_host)  # one worker for each queue
         cluster = Cluster(client, FLEET, self.cluster.times)
         performer = Performer(kiln.system, reading, (hands or self.hands).interpreter(), cluster)
-        host = Host(cluster, performer, name, capacity=capacity)
+        host = Host(cluster, performer, name, capacity=capacity, keeps_room=keeps_room)
         scope = self.scopes[name] = anyio.CancelScope()
         await self.tasks.start(self._run_host, host, scope)
         return host

@@ -4,11 +4,13 @@ With a file for its state, a server that was killed goes on where it was. ``Temp
 the program is missing.
 """
 
+import atexit
 import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -110,6 +112,18 @@ def temporal_server() -> Generator[TemporalServer]:
             yield server
         finally:
             server.close()
+
+
+@cache
+def shared_server() -> TemporalServer:
+    """Return the server of this process, for tests that only use one; it ends with the process. Raises ``NoTemporal``.
+
+    Each log has workflows and queues of its own there.
+    """
+    running = ExitStack()
+    server = running.enter_context(temporal_server())
+    atexit.register(running.close)
+    return server
 
 
 @asynccontextmanager

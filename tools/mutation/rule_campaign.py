@@ -49,6 +49,9 @@ _IDLE: Final = frozenset({CheckOutcome.NEVER_SEEN, CheckOutcome.VACUOUS})
 MORE_STATES: Final = 1_000
 """The bound of a search is twice the states of the original and these: a mutant may have infinitely many."""
 
+NEAR_STATES: Final = (1_000, 10_000)
+"""Before that, the nearest states of each fleet are searched: most mistakes show near the opening."""
+
 
 class Fate(StrEnum):
     """The possible results for a mutant."""
@@ -159,10 +162,14 @@ class SearchedFleet:
         told = tuple(map(_plain, _lasting(each.effect for each in reaction.effects)))
         return self._product.components[call[0]].known(reaction.aggregate), told
 
-    def killer(self, system: System) -> str:
-        """Return the first property that the mutant breaks; an empty text if there is none."""
+    def killer(self, system: System, near: int | None = None) -> str | None:
+        """Return the first property that the mutant breaks; an empty text if there is none.
+
+        ``near``: only so many states are searched, the nearest first. None then means that there are more.
+        """
+        bounds = self.bounds if near is None else replace(self.bounds, states=min(near, self.bounds.states))
         try:
-            product_system = ProductSystem(system, self._small.opening, Impatient(system), self.bounds, CARRIED)
+            product_system = ProductSystem(system, self._small.opening, Impatient(system), bounds, CARRIED)
             graph = explore(product_system)
         except Broken as broken:
             return str(broken)
@@ -175,7 +182,8 @@ class SearchedFleet:
         names = [product_system.judge.properties[number].property.name for number in graph.broken]
         if not names:
             names = [each.name for each in self._judged(product_system, graph).broken()]
-        return next((name for name in names if name not in self.idle), "")
+        found = next((name for name in names if name not in self.idle), "")
+        return None if not found and graph.truncated and bounds.states < self.bounds.states else found
 
 
 @cache
@@ -249,7 +257,8 @@ class Campaign:
     def __init__(self, *fleets: str, sources: Sequence[Source] = SOURCES) -> None:
         """Make the mutants, and search the small fleets in which they are tried: the named ones, or all."""
         every = {**SMALL, **FEATURED}
-        self.fleets: Final = {name: SearchedFleet(every[name]) for name in fleets or SMALL}
+        searched = {name: SearchedFleet(every[name]) for name in fleets or SMALL}
+        self.fleets: Final = dict(sorted(searched.items(), key=lambda each: each[1].states))
         self.mutants: Final = tuple(each for source in sources for each in source.mutants())
 
     def run(self, share: slice = slice(None)) -> Iterator[Verdict]:
@@ -257,16 +266,26 @@ class Campaign:
         return (self.attempt(mutant) for mutant in self.mutants[share])
 
     def attempt(self, mutant: RuleMutant) -> Verdict:
-        """Return the verdict on a mutant."""
+        """Return the verdict on a mutant. The smallest fleets come first, and the nearest states of all fleets."""
         differs: list[str] = []
+        left: Iterable[tuple[str, System]] = self._differing(mutant)
+        for near in (*NEAR_STATES, None):
+            undecided: list[tuple[str, System]] = []
+            for name, system in left:
+                differs += [name] if near == NEAR_STATES[0] else []
+                by = self.fleets[name].killer(system, near)
+                if by:
+                    return Verdict(mutant, Fate.KILLED, name, by, tuple(differs))
+                undecided += [(name, system)] if by is None else []
+            left = undecided
+        return Verdict(mutant, self._left(mutant, differs), differs=tuple(differs))
+
+    def _differing(self, mutant: RuleMutant) -> Iterator[tuple[str, System]]:
+        """Yield the fleets in which a mutant differs from the original, each with its rules."""
         for name, fleet in self.fleets.items():
             system = fleet.with_rules(mutant)
             if not fleet.is_equivalent(system, mutant.within):
-                differs.append(name)
-                by = fleet.killer(system)
-                if by:
-                    return Verdict(mutant, Fate.KILLED, name, by, tuple(differs))
-        return Verdict(mutant, self._left(mutant, differs), differs=tuple(differs))
+                yield name, system
 
     def _left(self, mutant: RuleMutant, differs: Sequence[str]) -> Fate:
         """Return the fate of a mutant that breaks no property and differs in these fleets."""

@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
-from typing import IO, Any, Final
+from typing import IO, Final
 
 import msgspec
 
@@ -20,7 +20,6 @@ from cases import CASES, CHOSEN, LOST, TRIES, UNKNOWN, Case
 from dialects import Served
 from homes import MODELS, environment
 from lifefold.interpreters.adapters import (
-    Adapter,
     Brief,
     Conversation,
     ConversationBegan,
@@ -32,6 +31,7 @@ from lifefold.interpreters.adapters import (
     cut,
     remaining,
 )
+from lifefold.interpreters.adapters.adapter import beginning
 from model_service import Service
 from permission_server import NAME, TOOL, config
 
@@ -73,12 +73,12 @@ class Session(msgspec.Struct, frozen=True):
 class _Reader:
     """Reads the output of a process in a thread: the bytes, and the facts of the adapter."""
 
-    def __init__(self, adapter: Adapter[Any], pipe: IO[bytes], service: Service) -> None:
+    def __init__(self, command: "Command", pipe: IO[bytes], service: Service) -> None:
         self.output = b""
         self.facts = list[Fact]()
         self.is_over = False
-        self._adapter: Final = adapter
-        self._state = adapter.initial
+        self._adapter: Final = adapter_of(command.program)
+        self._state = beginning(self._adapter, tuple(map(str, command.argv)))
         self._pipe: Final = pipe
         self._service: Final = service
         self.thread: Final = Thread(target=self._read_all, daemon=True)
@@ -126,7 +126,7 @@ def run(command: Command, service: Service, ended_by: signal.Signals = signal.SI
         start_new_session=True,
     ) as process:
         assert process.stdout is not None
-        reader = _Reader(adapter_of(command.program), process.stdout, service)
+        reader = _Reader(command, process.stdout, service)
         service.stuck.wait(PATIENCE_S)
         status = _ended(process, None if reader.is_over else ended_by)
         facts = reader.finish(status)

@@ -1,4 +1,4 @@
-"""The campaigns of torture: ``python tools/torture [CAMPAIGN ...] [--trials N] [--again] [--results FOLDER]``.
+"""The campaigns of torture: ``tools/torture [CAMPAIGN ...] [--trials N] [--again] [--jobs N] [--results FOLDER]``.
 
 Each campaign continues where its results end, until it has so many trials. The exit code is 1 if a trial found
 something wrong.
@@ -40,6 +40,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make torture ARGS=", description=(__doc__ or "").partition("\n\n")[2])
     parser.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", help=f"of {', '.join(CAMPAIGNS)}; all without one")
     parser.add_argument("--trials", type=int, metavar="N", help="continue until there are so many trials")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="make the trials of soak in so many processes")
     parser.add_argument("--again", action="store_true", help="begin again, without the earlier results")
     parser.add_argument("--results", type=Path, default=FOLDER, metavar="FOLDER", help="where the results are kept")
     given = parser.parse_args()
@@ -67,7 +68,8 @@ def main() -> int:
         if given.again:
             (given.results / f"{name}.json").unlink(missing_ok=True)
         try:
-            result = go_on(make(), given.trials or trials, given.results)
+            jobs = given.jobs if make is SoakCampaign else 1
+            result = go_on(make(), given.trials or trials, given.results, jobs)
         except LookupError as missing:
             print(f"{name}: skipped, it {missing}")
             continue

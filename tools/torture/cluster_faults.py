@@ -177,7 +177,9 @@ class ClusterCampaign:
         db = "" if postgres is None else postgres.new_log()
         counted: dict[str, int] = {}
         with ExitStack() as stack:
-            async with cluster(folder, steps=80, detection_s=DETECTION_S, db=db, hopeless=1) as sandbox:
+            async with cluster(
+                folder, steps=80, detection_s=DETECTION_S, db=db, hopeless=1, own_server=True
+            ) as sandbox:
                 trial = Trial(sandbox, Random(number), stack, postgres)
                 try:
                     wrong = await trial.run(faults)

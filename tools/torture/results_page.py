@@ -21,12 +21,17 @@ LISTED: Final = frozenset({"disk", "kills", "cluster"})
 """The campaigns whose points are in the second table."""
 
 
+MOMENTS: Final = 10
+"""The most moments of which the resident size is in the third table, besides the last one."""
+
+
 def with_results(page: str, results: Iterable[Result]) -> str:
     """Return the page with these results in their place."""
     every = list(results)
     before, rest = page.split(BEGIN)
     _, after = rest.split(END)
-    return f"{before}{BEGIN}\n{_table(every)}\n{_points(every)}\n{END}{after}"
+    tables = "\n".join(filter(None, (_table(every), _points(every), _memory(every))))
+    return f"{before}{BEGIN}\n{tables}\n{END}{after}"
 
 
 def _table(results: Iterable[Result]) -> str:
@@ -35,6 +40,17 @@ def _table(results: Iterable[Result]) -> str:
         counted = ", ".join(f"{name} {number:,}" for name, number in each.counted.items())
         lines.append(f"| {each.name} | {each.trials:,} | {len(each.points):,} | {counted} | {len(each.wrong):,} |")
     return "\n".join(lines) + "\n"
+
+
+def _memory(results: Iterable[Result]) -> str:
+    """Return the resident size of each campaign that has measured it, in some moments; nothing without one."""
+    lines = []
+    for each in results:
+        sizes = list(each.resident_mib.items())
+        some = {*sizes[:: len(sizes) // MOMENTS + 1], *sizes[-1:]}
+        lines += [f"| {each.name} | {trials:,} | {mib:,} |" for trials, mib in sorted(some)]
+    heads = ["| campaign | after trials | resident size in MiB |", "| --- | ---: | ---: |"]
+    return "\n".join([*heads, *lines]) + "\n" if lines else ""
 
 
 def _points(results: Iterable[Result]) -> str:

@@ -5,7 +5,9 @@ for each campaign: the number of trials, the trials at each point, what was coun
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic
 from typing import ClassVar, Final, NamedTuple, Protocol
@@ -19,12 +21,20 @@ SAVED_S: Final = 5.0
 """The time after which the results are written again."""
 
 
+MEASURED: Final = 10
+"""The resident size is kept after every so many trials."""
+
+
 class Verdict(NamedTuple):
-    """The result of a trial: where it struck, what is wrong after it, and what it has counted."""
+    """The result of a trial: where it struck, what is wrong after it, and what it has counted.
+
+    ``resident_mib`` is the memory of the process after it, for a campaign of many trials in one process.
+    """
 
     point: str
     wrong: tuple[str, ...] = ()
     counted: Mapping[str, int] = {}
+    resident_mib: int = 0
 
 
 class Campaign(Protocol):
@@ -51,6 +61,8 @@ class Result(msgspec.Struct):
     points: dict[str, int] = {}
     counted: dict[str, int] = {}
     wrong: list[str] = []
+    resident_mib: dict[int, int] = {}
+    """The memory of the process by the number of trials so far, if the campaign tells it."""
 
     def take(self, verdict: Verdict, seconds: float) -> None:
         """Add the verdict of the next trial."""
@@ -58,6 +70,8 @@ class Result(msgspec.Struct):
         self.points = dict(sorted((Counter(self.points) + Counter([verdict.point])).items()))
         self.counted = dict(sorted((Counter(self.counted) + Counter(verdict.counted)).items()))
         self.trials += 1
+        if verdict.resident_mib and self.trials % MEASURED == 0:
+            self.resident_mib = {**self.resident_mib, self.trials: verdict.resident_mib}
         self.seconds = round(self.seconds + seconds, 1)
 
 
@@ -75,17 +89,45 @@ def keep(result: Result, folder: Path = FOLDER) -> None:
     draft.replace(folder / f"{result.name}.json")
 
 
-def go_on(campaign: Campaign, until: int, folder: Path = FOLDER) -> Result:
-    """Make the trials from the last one on, until there are so many; keep the results meanwhile and at the end."""
+def go_on(campaign: Campaign, until: int, folder: Path = FOLDER, jobs: int = 1) -> Result:
+    """Make the trials from the last one on, until there are so many; keep the results meanwhile and at the end.
+
+    With several ``jobs`` so many processes make them, each with a campaign of this type.
+    """
     result, saved = kept(campaign.name, folder), monotonic()
+    began = saved
     try:
-        while result.trials < until:
+        for verdict in _verdicts(campaign, range(result.trials, until), jobs):
+            result.take(verdict, monotonic() - began)
             began = monotonic()
-            result.take(campaign.attempt(result.trials), monotonic() - began)
-            if monotonic() - saved > SAVED_S:
+            if began - saved > SAVED_S:
                 keep(result, folder)
-                saved = monotonic()
+                saved = began
     finally:
         campaign.close()
         keep(result, folder)
     return result
+
+
+def _verdicts(campaign: Campaign, numbers: range, jobs: int) -> Iterator[Verdict]:
+    """Yield the verdicts of these trials, in order."""
+    if jobs == 1:
+        yield from map(campaign.attempt, numbers)
+        return
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (type(campaign),)) as pool:
+        try:
+            yield from pool.map(_attempt, numbers)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+_campaigns: Final[list[Campaign]] = []
+"""The campaign of this process, if it is one of several."""
+
+
+def _begin(make: Callable[[], Campaign]) -> None:
+    _campaigns.append(make())
+
+
+def _attempt(number: int) -> Verdict:
+    return _campaigns[-1].attempt(number)

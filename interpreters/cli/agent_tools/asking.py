@@ -46,6 +46,8 @@ FAILURES: Final = (BadInput, StoreError, LogMismatchError, sqlite3.Error, OSErro
 
 NO_QUESTIONS = "the fleet file has no table [fleet.questions], so no operator is asked"
 DROPPED = "the session that asked is over, so there is no answer"
+UNREASONED = "an operator has refused it"
+"""The reason that a session gets for a refusal whose operator has given none."""
 
 
 def permission_asked(identifier: str, tool: str, subject: str, given: object, *, is_cut: bool = False) -> QuestionAsked:

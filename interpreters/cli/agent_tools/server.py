@@ -26,7 +26,7 @@ from lifefold.core.fleet.worker.question_model import (
 from lifefold.core.policy.standing import subject_of
 from lifefold.interpreters.cli import inside
 from lifefold.interpreters.cli.agent_tools import own_task
-from lifefold.interpreters.cli.agent_tools.asking import FAILURES, MOST_NAME, answer_to, permission_asked
+from lifefold.interpreters.cli.agent_tools.asking import FAILURES, MOST_NAME, UNREASONED, answer_to, permission_asked
 from lifefold.interpreters.cli.agent_tools.claim import Claim
 from lifefold.interpreters.cli.agent_tools.program_questions import ProgramQuestion, asked_in_words, questions_of
 
@@ -77,7 +77,7 @@ class Tools:
         )
         if answer.verdict is Verdict.ANSWERED:
             return answer.text
-        raise ToolError(f"there is no answer: {answer.text}")
+        raise ToolError(f"there is no answer: {answer.text or UNREASONED}")
 
     async def split(self, parts: list[dict[str, Any]]) -> str:
         """Split your task into parts, each with "prompt", and perhaps "verify" and "files"; your session then ends."""
@@ -105,7 +105,7 @@ def _allowed(given: dict[str, Any]) -> str:
 
 
 def _denied(answer: Answer) -> str:
-    return json.dumps({"behavior": "deny", "message": answer.text or "an operator has refused it"})
+    return json.dumps({"behavior": "deny", "message": answer.text or UNREASONED})
 
 
 def _identifier(given: str) -> str:

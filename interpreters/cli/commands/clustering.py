@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from anyio import to_thread
@@ -30,7 +30,13 @@ from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.cluster import DEFAULT_POOL
 from lifefold.interpreters.fleet_runner import OtherFleetError, UnusableInterpreterError
 from lifefold.interpreters.fleet_runner.retry_until import patiently
+from lifefold.interpreters.store import Busy, Locked, StoreError, Unreachable
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
+
+if TYPE_CHECKING:
+    from lifefold.interpreters.fleet_cluster import FleetBrain
+    from lifefold.interpreters.fleet_cluster.brain import PoolsOf
+    from lifefold.interpreters.temporal import Cluster
 
 LOG_POLL_S: Final = 0.5
 
@@ -39,8 +45,8 @@ LEFT: Final = 130
 
 def brain(arguments: Namespace) -> int:
     """Decide for a fleet until it is over; return the exit code of its verdict."""
-    fleet, log = fleet_and_log(arguments)
-    return anyio.run(_brain, arguments, fleet, log)
+    fleet, _ = fleet_and_log(arguments)
+    return anyio.run(_brain, arguments, fleet)
 
 
 def host(arguments: Namespace) -> int:
@@ -49,17 +55,19 @@ def host(arguments: Namespace) -> int:
     return anyio.run(_host, arguments, fleet, log)
 
 
-async def _brain(arguments: Namespace, fleet: Fleet, log: Path) -> int:
+async def _brain(arguments: Namespace, fleet: Fleet) -> int:
     pools = partial(pools_of, arguments.place)
     pools(fleet)
     must_be_able_to(arguments, fleet)
-    from lifefold.interpreters.fleet_cluster import FleetBrain  # noqa: PLC0415 - needs an extra
-
     cluster = await cluster_of(arguments, fleet)
     try:
-        opened = await FleetBrain.open(fleet, log, cluster, pools)
+        opened = await _opened_in_turn(arguments, cluster, pools)
     except (OtherFleetError, WorkplaceError) as error:
         raise BadInput(str(error)) from error
+    if opened is None:
+        print(f"the brain of {fleet.name} has left; it has decided nothing")
+        return LEFT
+    fleet, log = opened.fleet, opened.log
     code, account = LEFT, await account_of(log)
     opened.observers.append(account.observe)
     opened.commits.keep_notes(account.notes)
@@ -73,10 +81,47 @@ async def _brain(arguments: Namespace, fleet: Fleet, log: Path) -> int:
             tasks.cancel_scope.cancel()
     except* (OtherFleetError, LogMismatchError) as errors:
         raise BadInput(str(first_of(errors))) from errors
+    except* StoreError as errors:  # such as ``Fenced``
+        raise first_of(errors) from errors
     finally:
         opened.close()
     print(f"the brain of {fleet.name} has left; the fleet goes on" if code == LEFT else _OUTCOMES[code])
     return code
+
+
+async def _opened_in_turn(arguments: Namespace, cluster: "Cluster", pools: "PoolsOf") -> "FleetBrain | None":
+    """Open the log of a fleet once no other process writes it; None if this process is asked to leave before.
+
+    The fleet file is read again after the wait, because the plan may have changed meanwhile.
+    """
+    from lifefold.interpreters.fleet_cluster import FleetBrain  # noqa: PLC0415 - needs an extra
+
+    has_waited = False
+    while True:
+        fleet, log = fleet_and_log(arguments)
+        try:
+            return await FleetBrain.open(fleet, log, cluster, pools)
+        except Locked:
+            if not has_waited:
+                print(f"the brain of {fleet.name} stands by: another process decides, with the log {log}", flush=True)
+            has_waited = True
+        except (Busy, Unreachable):
+            if not has_waited:
+                raise
+        if not await _is_free(log):
+            return None
+
+
+async def _is_free(log: Path) -> bool:
+    """Wait until no process writes a log; return False if this process is asked to leave before."""
+    from lifefold.interpreters.fleet_cluster import until_free  # noqa: PLC0415 - needs an extra
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_on_signal, tasks.cancel_scope.cancel)
+        await until_free(log)
+        tasks.cancel_scope.cancel()
+        return True
+    return False
 
 
 _OUTCOMES: Final = {0: "all tasks are closed", 1: "some tasks have failed; lifefold tasks has the reasons"}

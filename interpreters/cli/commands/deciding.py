@@ -57,13 +57,13 @@ def reject(arguments: Namespace) -> int:
         return _decide_plan(
             arguments, plan_approval.PlanDeclined(arguments.reason), "rejected: none of its tasks is done"
         )
-    answer = Answer(QuestionVerdict.REFUSED, reason or f"rejected by {operator_commands.login()}")
+    answer = Answer(QuestionVerdict.REFUSED, reason)
     return _decide(arguments, lambda of, each: _rejection(of, each, reason), answer)
 
 
 def cancel(arguments: Namespace) -> int:
     """Cancel tasks."""
-    reason = _optional(arguments.reason) or f"cancelled by {operator_commands.login()}"
+    reason = _optional(arguments.reason)
     return _decide(arguments, lambda of, each: _cancellation(of, each, reason))
 
 

@@ -21,6 +21,7 @@ from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.operator_commands import Refused, Said
 from lifefold.interpreters.cli.task_mail import for_task, naming_task
 from lifefold.interpreters.engine import REFUSED
+from lifefold.interpreters.explain import plain_reasons
 from lifefold.interpreters.explain.why.phrases import brief, enumerated
 
 ALL: Final = "all"
@@ -59,14 +60,14 @@ def stop(arguments: Namespace) -> int:
         names = agent_names(operator_commands.present(arguments.db))
         must_be_confirmed(f"stop {_all(names)}, for good?", "the names of agents, or --all")
     if arguments.drain:
-        event: Event = desired_state.DrainWanted("drained by the operator")
+        event: Event = desired_state.DrainWanted(plain_reasons.DRAINED)
         return _tell(
             arguments.db, arguments.agents, _to_all("desired_state", event, "finishes its task, and stops"), _ends
         )
     if arguments.kill:
-        event = desired_state.KillWanted("killed by the operator")
+        event = desired_state.KillWanted(plain_reasons.KILLED)
         return _tell(arguments.db, arguments.agents, _to_all("desired_state", event, "killed"), _killed)
-    event = desired_state.StopWanted("stopped by the operator")
+    event = desired_state.StopWanted(plain_reasons.STOPPED)
     return _tell(arguments.db, arguments.agents, _to_all("desired_state", event, _STOPS), _stopped)
 
 

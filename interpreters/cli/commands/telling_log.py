@@ -70,20 +70,20 @@ def _part(store: LogStore, arguments: Namespace, chosen: Chosen) -> Part:
     """Return the chosen lines: the last ones, or all since a time, or all."""
     most = _most(arguments)
 
-    def read(of: Begun) -> list[list[str]]:
+    def read(of: Begun) -> Iterable[list[str]]:
         decisions = logs.decisions(store, of.ledger)
         if arguments.format == "sequence":
             return [[_diagram(store.path.stem, chosen, decisions, is_whole=arguments.all)]]
         if arguments.format == "table":
             return [_table(chosen, decisions, of.seq)]
         lines = _lines(arguments, chosen, of.chronicle)
-        return [list(lines(decision)) for decision in decisions]
+        return (list(lines(decision)) for decision in decisions)
 
     if most:
         return newest_part(store, most, read)
     before = store.position_at(chosen.since_ms - 1) if chosen.since_ms else 0
     of = begun(store, min(before, newest_position(store)))
-    return Part(of, [line for lines in read(of) for line in lines], not of.seq)
+    return Part(of, (line for lines in read(of) for line in lines), not of.seq)
 
 
 def _most(arguments: Namespace) -> int:

@@ -12,7 +12,7 @@ from lifefold.core.policy.abort import AbortScope
 from lifefold.core.policy.ends import Trouble
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.interpreters.explain import questions
-from lifefold.interpreters.explain.plain_reasons import in_plain_words
+from lifefold.interpreters.explain.plain_reasons import given_reason, in_plain_words
 from lifefold.interpreters.explain.task_words import OF_TASKS
 from lifefold.interpreters.explain.why.phrases import because, count, enumerated, in_brackets
 
@@ -32,7 +32,7 @@ def untold(_event: Event, _transition: Transition) -> str:
 
 def _says(words: str) -> Words:
     """Return fixed words, followed by the reason of the event, if it has one."""
-    return lambda event, _transition: words + because(getattr(event, "reason", ""))
+    return lambda event, transition: words + because(given_reason(getattr(event, "reason", ""), transition.actor))
 
 
 def _begun(_event: Event, transition: Transition) -> str:
@@ -202,10 +202,10 @@ def _asked(event: question.QuestionAsked, transition: Transition) -> str:
     return f"asked (Q{now.asked}): {questions.words(event)}{standing}"
 
 
-def _answered(event: question.QuestionAnswered, _transition: Transition) -> str:
+def _answered(event: question.QuestionAnswered, transition: Transition) -> str:
     """Return the answer of an operator, in words."""
-    verdict, text = event.answer.verdict, event.answer.text
-    return f"{_VERDICTS[verdict]} Q{event.number}{because(text)}"
+    text = given_reason(event.answer.text, transition.actor)
+    return f"{_VERDICTS[event.answer.verdict]} Q{event.number}{because(text)}"
 
 
 _VERDICTS: Final = {

@@ -23,6 +23,7 @@ from lifefold.interpreters.store.members import IS_THERE, NOW_MS
 from lifefold.interpreters.store.postgres.errors import translated
 from lifefold.interpreters.store.postgres.watchdog import Watchdog
 from lifefold.interpreters.store.protocol import StoreError
+from lifefold.interpreters.store.writer_word import IS_THERE as WRITER_WORD_IS_THERE
 
 
 class Timings(NamedTuple):
@@ -60,6 +61,7 @@ _TRANSLATIONS: Final = {
     "PRAGMA user_version": "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'schema'",
     NOW_MS: "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
     IS_THERE: "SELECT 1 WHERE to_regclass('members') IS NOT NULL",
+    WRITER_WORD_IS_THERE: "SELECT 1 WHERE to_regclass('writer_word') IS NOT NULL",
 }
 
 _INSTR: Final = re.compile(r"instr\((\w+), \?\)")

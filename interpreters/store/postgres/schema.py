@@ -14,10 +14,14 @@ from lifefold.interpreters.store.errors import NotAStore, NotThere
 from lifefold.interpreters.store.members import TABLE as MEMBERS
 from lifefold.interpreters.store.meta import digest_of_meta, meta_of
 from lifefold.interpreters.store.protocol import StoreError
+from lifefold.interpreters.store.writer_word import TABLE as WRITER_WORD
 from lifefold.interpreters.store.writing import transaction
 
-VERSION: Final = 3
-"""The version of these tables; ``meta`` has it under the name ``schema``."""
+VERSION: Final = 5
+"""The version of these tables; ``meta`` has it under the name ``schema``.
+
+No log on a server has version 4: a file of that version has entries without rules (``identity.WITHOUT_RULES``).
+"""
 
 _PASTS: Final = (
     "CREATE TABLE pasts (stream TEXT NOT NULL, ref TEXT NOT NULL, position BIGINT NOT NULL, version BIGINT NOT NULL,"
@@ -27,7 +31,10 @@ _PASTS: Final = (
 _SPEAKING: Final = "GRANT SELECT, INSERT, UPDATE, DELETE ON members TO PUBLIC"
 """Each role that may use the schema of a log may speak there: hosts with the right to read are seen, too."""
 
-STEPS: Final[dict[int, tuple[str, ...]]] = {1: (_PASTS,), 2: (MEMBERS, _SPEAKING)}
+_HEARING: Final = "GRANT SELECT ON writer_word TO PUBLIC"
+"""Each role that may use the schema of a log may read what its writer says. Only the owner of the log may write it."""
+
+STEPS: Final[dict[int, tuple[str, ...]]] = {1: (_PASTS,), 2: (MEMBERS, _SPEAKING), 3: (WRITER_WORD, _HEARING), 4: ()}
 """The statements that bring a log of this version to the next one. The next writer executes them."""
 
 OLDEST_SERVER: Final = 140_000
@@ -54,6 +61,8 @@ _TABLES: Final = (
     _PASTS,
     MEMBERS,
     _SPEAKING,
+    WRITER_WORD,
+    _HEARING,
     "INSERT INTO meta VALUES ('epoch', '0'), ('anchor', '0 ')",
 )
 

@@ -26,7 +26,7 @@ from lifefold.interpreters.store.chain import Anchor, linked
 from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import Locked, OutcomeUnknown, Unreachable, damaged
 from lifefold.interpreters.store.log_store import LogStore
-from lifefold.interpreters.store.meta import anchor_of, epoch_of, must_be_whole
+from lifefold.interpreters.store.meta import anchor_of, must_be_whole
 from lifefold.interpreters.store.postgres.connection import PRODUCTION, ServerConnection, Timings
 from lifefold.interpreters.store.postgres.lock import (
     end_holder,
@@ -46,7 +46,7 @@ from lifefold.interpreters.store.postgres.schema import (
     write_new,
 )
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, StoredCommand, StoreError
-from lifefold.interpreters.store.writing import raise_epoch, transaction, write
+from lifefold.interpreters.store.writing import must_be_newest, raise_epoch, transaction, write
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -90,7 +90,6 @@ class PostgresStore(LogStore):
         self._turn: Final = anyio.CapacityLimiter(1)
         self._connection = self._connected()
         self._schema = 0
-        self._epoch = 0
         self._known = Anchor()
         self._anchored_entries = 0
         self._has_lock = False
@@ -300,10 +299,7 @@ class PostgresStore(LogStore):
         self._has_lock = True
 
     def _must_be_newest(self) -> None:
-        newest = epoch_of(self.path, self._connection)
-        if newest != self._epoch:
-            message = f"{self.path}: another runner (epoch {newest}) has taken over from this one (epoch {self._epoch})"
-            raise Fenced(message)
+        must_be_newest(self.path, self._connection, self._epoch)
 
     def _must_know(self, found: Anchor) -> None:
         """Raise ``Damaged`` unless the log ends with what this writer knows, or with its doubtful batch."""

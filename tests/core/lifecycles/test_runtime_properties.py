@@ -80,6 +80,7 @@ def test_an_agent_has_its_properties_in_every_state(machine: Machine[Any]) -> No
     assert keeps(nearest(machine), bounds=bounds) == ()
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("state", [State.SCHEDULED, State.RUNNING, State.WAITING])
 def test_what_a_record_leaves_out_in_its_simplest_form_decides_nothing(state: State) -> None:
     """Every next input has the same result for the record and for its normal form; over many walks."""

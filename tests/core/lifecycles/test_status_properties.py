@@ -22,6 +22,7 @@ from lifefold.core.lifecycles.status import (
 from lifefold.effects import CallHook, EmitTelemetry, SaveState
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("of", [machine, draining], ids=lambda of: of.name)
 def test_an_agents_status_has_all_its_properties(of: Machine[Any]) -> None:
     """In all of its states, with every row and every guard used both ways."""

@@ -21,6 +21,7 @@ from lifefold.core.lifecycles.turn import (
 )
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("of", [machine, completing_fails], ids=lambda of: of.name)
 def test_a_turn_has_all_its_properties(of: Machine[Any]) -> None:
     """In all of its states, with every row and every guard used both ways."""

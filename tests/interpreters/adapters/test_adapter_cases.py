@@ -10,10 +10,13 @@ from agent_recordings import recordings
 from lifefold.core.policy.outcomes import Outcome
 from lifefold.interpreters.adapters import (
     Brief,
+    Conversation,
+    ConversationBegan,
     Cost,
     Counted,
     Ended,
     Fact,
+    Now,
     PermissionDenied,
     Spent,
     Tokens,
@@ -21,6 +24,7 @@ from lifefold.interpreters.adapters import (
     hostile,
     reading,
 )
+from lifefold.interpreters.adapters.adapter import beginning
 from lifefold.interpreters.testing.adapters import read
 
 
@@ -194,6 +198,27 @@ def test_gemini_tells_a_limit_while_it_tries_again() -> None:
 def test_an_answer_of_opencode_that_is_cut_off_is_a_failure() -> None:
     end, _ = session("opencode", b'{"type":"step_finish","part":{"id":"p","reason":"length"}}')
     assert end == Ended(Outcome.FAILED, "the answer exceeds the longest output of the model")
+
+
+@pytest.mark.parametrize(
+    ("argv", "names"),
+    [
+        (adapter_of("aider").argv(Brief("Fix"), Conversation("c-1")), ["c-1"]),
+        (adapter_of("aider").argv(Brief("Fix"), Conversation("c-1", begun=True)), ["c-1"]),
+        (adapter_of("aider").argv(Brief("Fix"), None), []),
+        (("aider", "--chat-history-file=.aider.chat.../../other.md", "--message=Fix"), []),
+    ],
+)
+def test_aider_has_the_conversation_of_its_command_line_once_it_has_begun(
+    argv: tuple[str, ...], names: list[str]
+) -> None:
+    """It prints its name and version then, and no name of a conversation."""
+    adapter = adapter_of("aider")
+    state, found = beginning(adapter, argv), list[Fact]()
+    for line in (b"Warning: Input is not a terminal (fd=0).", b"Aider v0.86.2", b"", b"Aider v0.86.2", b"done"):
+        state, facts = adapter.read(state, line, Now(0))
+        found += facts
+    assert [each.id for each in found if isinstance(each, ConversationBegan)] == names
 
 
 def test_aider_sums_its_answers_and_joins_its_lines() -> None:

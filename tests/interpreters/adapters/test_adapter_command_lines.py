@@ -18,6 +18,7 @@ AIDER = (
     "aider", "--no-pretty", "--no-stream", "--no-check-update", "--no-show-release-notes", "--no-auto-commits",
     "--no-dirty-commits",
 )  # fmt: skip
+CHAT = f"--chat-history-file=.aider.chat.{NEW.id}.md"
 
 
 @pytest.mark.parametrize(
@@ -87,11 +88,12 @@ AIDER = (
             (*GEMINI, f"--resume={NEW.id}", "--model=pro", "--approval-mode=auto_edit", "--prompt=Fix"),
         ),
         ("aider", Brief("Fix"), None, (*AIDER, "--message=Fix")),
+        ("aider", Brief("Fix"), NEW, (*AIDER, CHAT, "--message=Fix")),
         (
             "aider",
             Brief("Fix", "m", Permissions.ALL),
             BEGUN,
-            (*AIDER, "--restore-chat-history", "--model=m", "--yes-always", "--message=Fix"),
+            (*AIDER, CHAT, "--restore-chat-history", "--model=m", "--yes-always", "--message=Fix"),
         ),
         ("command", Brief("Fix {this}", arguments=("sh", "-c", "x={prompt}")), None, ("sh", "-c", "x=Fix {this}")),
     ],
@@ -134,10 +136,10 @@ def test_the_server_of_a_session_gets_its_variables_by_name() -> None:
     ("name", "argv"),
     [
         ("claude", ("claude", f"--resume={NEW.id}")),
-        ("codex", ("codex", "resume", NEW.id)),
+        ("codex", ("codex", "resume", "--no-daemon", NEW.id)),
         ("opencode", ("opencode", f"--session={NEW.id}")),
         ("gemini", ("gemini", f"--resume={NEW.id}")),
-        ("aider", ("aider", "--restore-chat-history", "--no-auto-commits", "--no-dirty-commits")),
+        ("aider", ("aider", CHAT, "--restore-chat-history", "--no-auto-commits", "--no-dirty-commits")),
         ("command", ()),
     ],
 )

@@ -71,7 +71,7 @@ def test_an_agent_that_the_stall_detector_has_warned_of_is_stuck(tmp_path: Path)
 
 
 def test_the_live_displays_name_a_stuck_agent_by_the_rule_of_status(tmp_path: Path) -> None:
-    """At the entry of the warning, and in the same words."""
+    """At the entry of the warning, and in the same words; the mark of the agent changes with it."""
     limits = Limits(60_000, None, 120_000)
     log = FleetLog(tmp_path / "fleet.db", T1, agents=(AgentPlan("ann", stall=limits),))
     log.reported("worker/ann", "session", session.WorktreeReady()).claimed("T1")
@@ -79,11 +79,16 @@ def test_the_live_displays_name_a_stuck_agent_by_the_rule_of_status(tmp_path: Pa
     log.reported("worker/ann", "assignment", assignment.CheckedOut())
     log.reported("worker/ann", "session", session.SessionStarted(0))
     said = "ann is stuck: its session at T1 has shown no progress for"
-    assert said not in drawn(log.path)
+    before = drawn(log.path)
+    assert said not in before
+    assert "● running" in before
     log.later(61_000).reported("worker/ann", stall_detector.REF, stall_detector.Silent(61_000))
     (line,) = stuck(status.agents(folded(log.path).aggregates), 61_000)
     assert line.startswith(said)
-    assert said in drawn(log.path)
+    after = drawn(log.path)
+    assert said in after
+    assert "◐ running · silent" in after
+    assert "●" not in after
 
 
 def drawn(log: Path) -> str:

@@ -6,8 +6,9 @@ from typing import Final
 
 import pytest
 
-from fleet_log import FleetLog
+from fleet_log import ME, FleetLog
 from lifefold.core.fleet import TaskPlan
+from lifefold.core.lifecycles import task
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.colours import OF_MOODS, painted
 from lifefold.interpreters.cli.story_lines import story_lines
@@ -38,6 +39,41 @@ def test_all_has_every_transition_and_json_has_them_anyway(log: Path, capsys: py
     assert any("worker_slot ann" in each and "TaskGiven" in each for each in lines)
     assert main(["log", "--json", "--db", str(log)]) == 0
     assert len(json.loads(capsys.readouterr().out)) == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("cancel", "T2"), "cancelled"),
+        (("pause", "ann"), "is paused"),
+        (("stop", "ann"), "is stopped for good"),
+        (("stop", "ann", "--drain"), "finishes what it has, and stops then"),
+        (("stop", "ann", "--kill"), "is killed"),
+    ],
+)
+def test_a_command_without_a_reason_is_told_with_its_operator_once(
+    log: Path, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No line repeats the command, or the person, as its own reason."""
+    assert main([*words, "--db", str(log)]) == 0
+    capsys.readouterr()
+    assert main(["log", "--db", str(log)]) == 0
+    told = capsys.readouterr().out
+    assert f"  {said} (by {ME.removeprefix('operator:')})\n" in told
+    assert "by the operator" not in told
+
+
+def test_a_log_of_an_earlier_version_tells_its_cancellations_as_this_one_does(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its commands wrote the operator as the reason; another name there is the reason that an operator gave."""
+    with_name = FleetLog(log.with_name("y.db"), TaskPlan("T1", "do it"), TaskPlan("T2", "do it"))
+    with_name.happens("board", "task:T1", task.Cancelled("cancelled by mo"), actor="operator:mo")
+    with_name.happens("board", "task:T2", task.Cancelled("cancelled by sales"), actor="operator:mo")
+    assert main(["log", "--db", str(with_name.path)]) == 0
+    told = capsys.readouterr().out
+    assert "  cancelled (by mo)\n" in told
+    assert "  cancelled: cancelled by sales (by mo)\n" in told
 
 
 def test_a_long_reason_is_wrapped_on_a_terminal_and_keeps_every_word() -> None:

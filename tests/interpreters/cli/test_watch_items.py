@@ -1,9 +1,17 @@
 """The items of `lifefold watch`: each decision that a fleet waits for has keys, and each key is a command."""
 
+from pathlib import Path
+
 import pytest
 
+from fleet_log import FleetLog, folded
+from lifefold.core.fleet import TaskPlan
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.lifecycles import approval, task
 from lifefold.interpreters.cli.grammar import parser
-from lifefold.interpreters.cli.watch_items import Item, Key, decision, readable
+from lifefold.interpreters.cli.watch_items import Item, Key, decision, items, readable
+from lifefold.interpreters.cli.watch_keys import Screen, settled
+from lifefold.interpreters.explain import task_status
 from lifefold.interpreters.explain.pending import Awaited, Waiting
 
 WAITING = {
@@ -62,3 +70,27 @@ def test_a_question_in_words_is_answered_and_a_permission_is_approved() -> None:
     assert labels(decision(asked)) == "w answer  r reject  o output  s show"
     assert labels(decision(WAITING[Awaited.QUESTION])) == "a approve  r reject  o output  s show"
     assert labels(decision(WAITING[Awaited.TASK])) == "a approve  r reject  d diff  o output  s show"
+
+
+def listed(log: FleetLog) -> tuple[Item, ...]:
+    """Return the list of a fleet as its log is now."""
+    there = folded(log.path).aggregates
+    return items(there, task_status.tasks(there))
+
+
+def test_after_a_decision_the_cursor_is_on_the_next_one(tmp_path: Path) -> None:
+    """It does not follow the task to the end of the list, so several decisions are made one after the other."""
+    approved = [TaskPlan(each, "do it", needs_approval=True) for each in ("one", "two")]
+    log = FleetLog(tmp_path / "fleet.db", TaskPlan("bad", "do it", max_retries=0), *approved).failed("bad")
+    for each in approved:
+        epoch = log.claimed(each.id).task(each.id).epoch
+        log.happens("board", f"task:{each.id}", task.Completed(epoch), fleet_task.Parked(epoch, "0" * 40))
+    screen = settled(Screen(), listed(log))
+    assert screen == Screen("approval one", 0)
+    log.happens("board", "task:one", approval.ApprovalGranted(""))
+    assert settled(screen, listed(log)) == Screen("approval two", 0)
+    failed = settled(Screen("failure bad"), listed(log))
+    assert failed == Screen("failure bad", 1)
+    log.happens("board", "task:bad", fleet_task.RetryGranted())
+    retried = settled(failed, listed(log))
+    assert (retried.place, retried.at) == (1, "agent ann")

@@ -57,6 +57,14 @@ def test_a_session_that_asks_says_so_beside_its_state_until_its_process_is_gone(
     assert plain_state(agent, GONE, runs=True) == "running? no process"
 
 
+def test_a_silence_has_one_length_on_a_screen_while_a_runner_is_at_work() -> None:
+    """That of the line about the stuck agent; without a runner the file of the session is newer than the log."""
+    stuck = AgentStatus("ann", "Run", "Running", 0, "T1", "Working", 0, 1, 0, 0, 0, 1, None, "", silent_since_ms=20_000)
+    evidence = Evidence(7, alive=True, observed_ms=60_000, silent_ms=39_000)
+    assert plain_state(stuck, evidence, runs=True) == "running, silent for 40s"
+    assert plain_state(stuck, evidence, runs=False) == "running, silent for 39s"
+
+
 ALIVE, GONE = (Evidence(7, alive=alive, observed_ms=0) for alive in (True, False))
 
 

@@ -87,6 +87,20 @@ def test_a_session_is_stalled_after_the_silence_of_the_document() -> None:
     assert (silent.state, silent.stalled) == (VisualState.STALLED, True)
 
 
+@pytest.mark.parametrize(
+    ("of", "state"),
+    [
+        (WORKING, VisualState.STALLED),
+        (MERGING, VisualState.MERGING),
+        (Appearance(Lifecycle.IDLE, word="idle"), VisualState.IDLE),
+        (Appearance(Lifecycle.DEAD, word="dead"), VisualState.DEAD),
+    ],
+)
+def test_only_a_running_session_is_stalled_by_a_warning(of: Appearance, state: VisualState) -> None:
+    """A late warning paints no other state over."""
+    assert classify(of, 5, pid=9, sign_ms=5, is_stuck=True).state is state
+
+
 def test_work_without_a_session_is_that_of_the_runner() -> None:
     """Verified and merged by a runner; without one it waits."""
     assert classify(WORKING, 5).state is VisualState.RUNNING

@@ -1,6 +1,7 @@
 """The turn of an agent as operators see it, in words and in the explanation of its task."""
 
 import pytest
+from msgspec.structs import replace
 
 from aggregate_hand import Hand
 from fleet_worker import BRIEF, exit_with, following, next_task, running, start
@@ -86,6 +87,15 @@ def _told(story: Story, of: Hand) -> Story:
     for transition in of.reaction.transitions:
         story = tell(story, of.aggregate.name, transition)
     return story
+
+
+@pytest.mark.parametrize(("runs", "indicator"), [(True, "◐"), (False, "●")])
+def test_an_agent_that_is_stuck_looks_so_before_the_threshold_of_the_document(*, runs: bool, indicator: str) -> None:
+    """The stall detector has warned after a silence of one minute; only a runner keeps its warning true."""
+    stuck = replace(agent_status(at_work().aggregate), silent_since_ms=NOW_MS - 60_000)
+    seen = looks(stuck, Evidence(9, alive=True, observed_ms=NOW_MS, silent_ms=60_000), NOW_MS, runs=runs)
+    assert seen is not None
+    assert (seen.indicator, seen.stalled) == (indicator, runs)
 
 
 def test_the_looks_of_an_agent_come_from_the_log_and_its_process() -> None:

@@ -54,13 +54,9 @@ async def test_the_work_of_a_killed_host_goes_to_another_one(tmp_path: Path) -> 
         assert sandbox.done_at() == [("t0", "two"), ("t1", "two")]
 
 
-@pytest.mark.parametrize("is_on_a_server", [False, True])
-async def test_a_killed_brain_delays_the_fleet_and_changes_nothing(
-    tmp_path: Path, request: pytest.FixtureRequest, *, is_on_a_server: bool
-) -> None:
+async def test_a_killed_brain_delays_the_fleet_and_changes_nothing(tmp_path: Path) -> None:
     """The sessions go on without a brain; the next one takes their reports, and no task is done again."""
-    db = request.getfixturevalue("postgres").new_log() if is_on_a_server else ""
-    async with cluster(tmp_path, steps=40, db=db) as sandbox:
+    async with cluster(tmp_path, steps=40) as sandbox:
         sandbox.begin_host("one")
         sandbox.begin_brain()
         await sandbox.until_working(2)
@@ -70,8 +66,25 @@ async def test_a_killed_brain_delays_the_fleet_and_changes_nothing(
         assert await sandbox.until_over() == 0
         assert await sandbox.problems() == []
         assert len(sandbox.lives()) == 4
-        if is_on_a_server:
-            assert address_of(sandbox.log) == read_address(db)
+
+
+async def test_a_standby_decides_when_the_brain_is_killed(tmp_path: Path, postgres: PostgresServer) -> None:
+    """It waits for the lock of the log, on a machine of its own. The fleet goes on, and no task is done again."""
+    db = postgres.new_log()
+    async with cluster(tmp_path, db=db) as sandbox:
+        sandbox.hold()
+        sandbox.begin_host("one")
+        sandbox.begin_brain()
+        await sandbox.until_working(2)
+        sandbox.begin("second", "brain")
+        await sandbox.until(lambda: "stands by" in sandbox.output("second"))
+        sandbox.kill("brain")
+        sandbox.processes["brain"] = sandbox.processes.pop("second")
+        sandbox.release()
+        assert await sandbox.until_over() == 0
+        assert await sandbox.problems() == []
+        assert len(sandbox.lives()) == 4
+        assert address_of(sandbox.log) == read_address(db)
 
 
 async def test_a_frozen_host_does_not_go_on_with_what_another_one_has(tmp_path: Path) -> None:

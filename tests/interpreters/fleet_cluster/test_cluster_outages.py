@@ -23,7 +23,7 @@ OUTAGE_S = 1.0
 
 async def test_a_killed_temporal_server_goes_on_with_what_it_had(tmp_path: Path) -> None:
     """Sessions live through an outage that is shorter than their fence, and no task is done again."""
-    async with cluster(tmp_path, steps=60, hopeless=1) as sandbox:
+    async with cluster(tmp_path, steps=60, hopeless=1, own_server=True) as sandbox:
         sandbox.begin_brain()
         sandbox.begin_host("one")
         await sandbox.until_working(2)
@@ -37,7 +37,7 @@ async def test_a_killed_temporal_server_goes_on_with_what_it_had(tmp_path: Path)
 
 async def test_an_outage_of_temporal_beyond_the_fence_ends_the_sessions(tmp_path: Path) -> None:
     """That is the price of one run at a time. The tasks are tried again once the server is there."""
-    async with cluster(tmp_path, tasks=2, detection_s=3) as sandbox:
+    async with cluster(tmp_path, tasks=2, detection_s=3, own_server=True) as sandbox:
         sandbox.hold()
         sandbox.begin_brain()
         sandbox.begin_host("one")

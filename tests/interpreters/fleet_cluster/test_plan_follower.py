@@ -14,7 +14,7 @@ from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner.blocked_merges import Waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers
-from lifefold.interpreters.fleet_runner.hosts import BRAIN, BrainSaid, digest_of
+from lifefold.interpreters.fleet_runner.hosts import BrainSaid, digest_of
 from lifefold.interpreters.store import Members, SqliteStore
 from lifefold.interpreters.temporal.wire import Attend, Place, Slot, Times
 from small_fleet_file import SMALL_FLEET
@@ -43,7 +43,7 @@ class Following:
         other = self.file.with_name("brain.toml")
         other.write_text(text)
         said = BrainSaid("brain.example", 1, 1, digest_of(load(other).meaning), change)
-        await self.store.say(BRAIN, msgspec.json.encode(said).decode())
+        await self.store.say_as_writer(msgspec.json.encode(said).decode())
 
 
 @pytest.fixture(name="host")
@@ -105,6 +105,31 @@ async def test_an_unreadable_fleet_file_is_named(host: Following) -> None:
     host.file.write_text("[fleet")
     assert not await host.follower.follow()
     assert "its fleet file cannot be read: " in host.follower.refusal
+
+
+async def test_the_word_of_an_earlier_brain_is_not_believed(host: Following, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A standby of the database that is behind may still show it."""
+    await host.says(SMALL_FLEET)
+    earlier = await host.store.members()
+    await host.says(SMALL_FLEET + BOB, change=2)
+    now = await host.store.members()
+    assert now.writer is not None
+    shown = [now._replace(writer=now.writer._replace(epoch=now.writer.epoch + 1)), earlier]
+
+    async def behind() -> Members:
+        return shown[0]
+
+    monkeypatch.setattr(host.store, "members", behind)
+    assert not await host.follower.follow()
+    del shown[0]
+    assert not await host.follower.follow()
+    host.store.close()
+    monkeypatch.undo()
+    with SqliteStore.open(host.store.path) as newest:
+        word = (await newest.members()).writer
+        assert word is not None
+        await newest.say_as_writer(word.said)
+        assert (await newest.members()).writer == word._replace(epoch=word.epoch + 1)
 
 
 async def test_a_removed_agent_stays_known(host: Following) -> None:

@@ -55,7 +55,7 @@ async def test_a_restored_log_goes_on_without_the_workflows_of_the_lost_one(
     backup, restore = commands("Save a log"), commands("Restore a log")
     assert (len(backup), len(restore)) == (1, 4)
     db = f"{postgres.url}?log={NAME}"
-    async with cluster(tmp_path, tasks=6, steps=30, db=db) as sandbox:
+    async with cluster(tmp_path, tasks=6, steps=30, db=db, own_server=True) as sandbox:
         sandbox.begin_brain()
         sandbox.begin_host("one")
         await sandbox.until(lambda: len(sandbox.lives()) >= 3)

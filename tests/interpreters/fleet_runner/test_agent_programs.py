@@ -137,7 +137,7 @@ def test_a_task_of_a_limited_agent_is_done_by_an_agent_of_another_account(tmp_pa
 def test_a_session_names_its_conversation_in_the_log(run: Run) -> None:
     """A later session can resume it."""
     (end,) = run.ends["success"]
-    assert bool(end.get("conversation")) is (run.kind != "aider")
+    assert end["conversation"]
 
 
 def usage(cost: Cost) -> dict[str, Any]:
@@ -305,6 +305,30 @@ def test_a_retry_resumes_the_conversation_and_its_cost_counts_once(tmp_path: Pat
     assert first["conversation"] == second["conversation"]
     (budget,) = sandbox.json("budget")
     assert budget["spent"] == TOTAL.microusd
+
+
+CHATS = """#!/bin/sh
+printf '%s\\n' "$@" | grep -e chat- >> {folder}/counts/words
+for word; do case $word in --chat-history-file=*) file=${{word#*=}} ;; --restore*) restores=yes ;; esac; done
+if [ -s "$file" ] && [ "$restores" ]
+then cat {data}/aider/resumed.txt; echo done > chats.txt
+else cat {data}/aider/success.txt; echo chat > "$file"
+fi
+"""
+
+
+def test_a_retry_restores_the_chat_of_a_program_that_prints_no_name_of_it(tmp_path: Path) -> None:
+    """The command line of the session has the name, so the log has it, too."""
+    sandbox = ProgramSandbox(tmp_path)
+    agent = sandbox.agent("aider", "chats", script=CHATS.format(folder=tmp_path, data=FOLDER))
+    sandbox.cast(agent.replace("max_retries = 0", "max_retries = 1"))
+    sandbox.run()
+    first, second = sandbox.ends()["chats"]
+    assert UUID(first["conversation"]).version == 5
+    assert second["conversation"] == first["conversation"]
+    file = f"--chat-history-file=.aider.chat.{first['conversation']}.md"
+    assert (tmp_path / "counts" / "words").read_text().splitlines() == [file, file, "--restore-chat-history"]
+    assert sandbox.tasks()["chats"]["state"] == "CLOSED"
 
 
 def test_the_price_of_its_model_turns_the_tokens_of_an_agent_into_money(tmp_path: Path) -> None:

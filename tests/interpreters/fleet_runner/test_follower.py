@@ -19,6 +19,7 @@ from lifefold.effects import Begin, FollowOutput
 from lifefold.interpreters.adapters import Adapter, Now, WorkEnded, WorkStarted, adapter_of, adapter_or_command
 from lifefold.interpreters.adapters.command import Command
 from lifefold.interpreters.engine import ActivityContext, EffectContext
+from lifefold.interpreters.fleet_runner.facts_seen import FactsSeen
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.follower import AdapterFailed, Follower, follow
 from lifefold.interpreters.fleet_runner.notices import Notices
@@ -200,10 +201,11 @@ USE: Final = (
 def test_a_tool_in_use_is_reported_while_it_is_used(tmp_path: Path) -> None:
     """Without the end of a line there is no fact yet."""
     log, told = OutputLog(str(tmp_path), 1_000_000), Told()
+    seen = FactsSeen(adapter_of("claude"), told.origin.entity.record)
 
     async def run() -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(follow, GrowingOutput(tmp_path), adapter_of("claude"), told)
+            tasks.start_soon(follow, GrowingOutput(tmp_path), seen, told)
             log.write(USE)
             heard = told.heard
             log.write(b"\n")
@@ -232,8 +234,10 @@ def test_an_adapter_with_a_mistake_ends_the_reading_and_nothing_else(tmp_path: P
     log.write(b"hello\n")
     log.finish()
     broken: Adapter[Any] = Broken()
+    told = Told()
+    seen = FactsSeen(broken, told.origin.entity.record)
     with pytest.raises(AdapterFailed, match="no such key"):
-        anyio.run(follow, GrowingOutput(tmp_path), broken, Told())
+        anyio.run(follow, GrowingOutput(tmp_path), seen, told)
 
 
 @pytest.mark.parametrize(("began", "tools"), [("claude", ["Bash"]), ("", [])])

@@ -10,7 +10,6 @@ from lifefold.interpreters.explain.status import AgentStatus
 from lifefold.interpreters.fleet_runner.blocked_merges import Wait, Waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.hosts import (
-    BRAIN,
     HOST,
     BrainSaid,
     HostSaid,
@@ -23,7 +22,7 @@ from lifefold.interpreters.fleet_runner.hosts import (
     hosts_of,
     waits_of,
 )
-from lifefold.interpreters.store import Member, Members, SqliteStore, Unwritable
+from lifefold.interpreters.store import Member, Members, SqliteStore, Unwritable, WriterWord
 
 NOW_MS = 1_000_000
 
@@ -62,14 +61,19 @@ def test_room_and_use_are_those_of_each_pool() -> None:
 
 
 def test_a_row_that_cannot_be_read_is_left_out() -> None:
-    """Hosts of another version may speak otherwise. The brain is no host."""
-    brain = Member(BRAIN, msgspec.json.encode(BrainSaid("m", 1, 2, "digest", 3)).decode(), NOW_MS)
-    found = Members(NOW_MS, (Member(f"{HOST}a", "{", NOW_MS), Member(f"{HOST}b", '{"machine": 1}', NOW_MS), brain))
+    """Hosts of another version may speak otherwise."""
+    found = Members(NOW_MS, (Member(f"{HOST}a", "{", NOW_MS), Member(f"{HOST}b", '{"machine": 1}', NOW_MS)))
     assert hosts_in(found) == ()
-    said = brain_said(found)
+
+
+def test_the_brain_is_the_writer_of_the_log() -> None:
+    """A row that any process of the cluster can write is not believed."""
+    word = msgspec.json.encode(BrainSaid("m", 1, 2, "digest", 3)).decode()
+    assert brain_said(Members(NOW_MS, (Member("brain", word, NOW_MS),))) is None
+    said = brain_said(Members(NOW_MS, (), WriterWord(7, word)))
     assert said is not None
     assert (said.plan, said.change) == ("digest", 3)
-    assert brain_said(Members(NOW_MS)) is None
+    assert brain_said(Members(NOW_MS, (), WriterWord(7, "{"))) is None
 
 
 def test_what_agents_wait_for_is_said_by_runners_and_by_hosts(tmp_path: Path) -> None:

@@ -106,7 +106,9 @@ def test_the_status_says_for_how_long_a_session_is_silent(tmp_path: Path) -> Non
     of = sandbox(tmp_path, "hang-1", stall='stall_timeout = "600s"\nstall_warn = "1s"')
     with of.running() as run:
         run.until("no sign of progress")
-        assert re.search(r"running, silent for \d+s", of.call("status", "--db", str(of.log)).stdout)
+        printed = of.call("status", "--db", str(of.log)).stdout
+        assert re.search(r"◐ running, silent for \d+s", printed)
+        assert re.search(r"agent is stuck: its session at hang-1 has shown no progress for \d+s", printed)
         (agent,) = of.json("status", "--db", str(of.log))["agents"]
         assert agent["stall_detector"] == "Warned"
         assert agent["silent_since_ms"] > 0

@@ -1,4 +1,4 @@
-"""The monitor of an audit finds the same entry with the same words as the monitor that evaluates everything."""
+"""The monitors with less work find the same entry with the same words as the monitor that evaluates everything."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -32,7 +32,7 @@ from lifefold.core.lifecycles import session
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.recorder.audit import Audit, Fault, audit
 from lifefold.interpreters.recorder.recording import recorded
-from lifefold.interpreters.recorder.safety_monitor import SafetyMonitor
+from lifefold.interpreters.recorder.safety_monitor import SafetyMonitor, SparingMonitor
 from lifefold.interpreters.recorder.watched import EVERYTHING, VIEW, watched
 from lifefold.interpreters.simulate import simulate
 from lifefold.interpreters.simulate.on_engine import log_of
@@ -68,9 +68,12 @@ def first_broken(system: System, entries: list[Entry], monitor: PropertyMonitor)
 
 
 def compared(system: System, entries: list[Entry]) -> tuple[int, str] | None:
-    """Return what both monitors find."""
-    plain = first_broken(system, entries, PropertyMonitor(system))
+    """Return what all monitors find. The sparing one also knows the same due and reached properties."""
+    every, sparing = PropertyMonitor(system), SparingMonitor(system)
+    plain = first_broken(system, entries, every)
     assert first_broken(system, entries, SafetyMonitor(system)) == plain
+    assert first_broken(system, entries, sparing) == plain
+    assert (sparing.owed, sparing.seen, sparing.asked) == (every.owed, every.seen, every.asked)
     return plain
 
 

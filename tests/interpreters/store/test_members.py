@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 from conformance import entry
-from lifefold.interpreters.store import Batch, Member, SqliteStore
+from lifefold.interpreters.store import Batch, Fenced, Member, SqliteStore, WriterWord
+from lifefold.interpreters.store.lock import lock_file
 from lifefold.interpreters.store.past import log_at
 
 pytestmark = pytest.mark.anyio
@@ -46,6 +47,41 @@ async def test_the_next_writer_adds_the_table_to_an_older_log(made: Path) -> Non
         SqliteStore.open(made).close()
         await host.say("host/one", "there")
         assert said((await host.members()).every) == {"host/one": "there"}
+
+
+async def test_only_the_newest_writer_says_what_all_processes_believe(made: Path) -> None:
+    """A writer that was frozen, and that another one has replaced, is refused. A process that reads is, too."""
+    with SqliteStore.open(made) as frozen, SqliteStore.peek(made) as host:
+        assert (await host.members()).writer is None
+        await frozen.say_as_writer("first")
+        first = (await host.members()).writer
+        lock_file(made).unlink()  # so that another process can be the writer while this one is frozen
+        with SqliteStore.open(made) as newest:
+            await newest.say_as_writer("second")
+            for refused in (frozen, host):
+                with pytest.raises(Fenced):
+                    await refused.say_as_writer("once more")
+                with pytest.raises(Fenced):
+                    await refused.say_as_writer(None)
+            second = (await host.members()).writer
+            assert first is not None
+            assert second == WriterWord(first.epoch + 1, "second")
+            await newest.say_as_writer(None)
+            assert (await host.members()).writer is None
+
+
+async def test_the_next_writer_adds_the_table_of_its_word_to_an_older_log(made: Path) -> None:
+    """Until then no writer has spoken."""
+    with closing(sqlite3.connect(made)) as other:
+        other.execute("DROP TABLE writer_word")
+        other.commit()
+    with SqliteStore.peek(made) as host:
+        assert (await host.members()).writer is None
+        with SqliteStore.open(made) as writer:
+            await writer.say_as_writer("there")
+        found = (await host.members()).writer
+        assert found is not None
+        assert found.said == "there"
 
 
 def test_the_past_has_no_processes(made: Path) -> None:

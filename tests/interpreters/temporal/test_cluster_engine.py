@@ -3,17 +3,18 @@
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import anyio
 import pytest
 from temporalio.worker import Replayer
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from kiln import Called, Lit, Smashed, Stoked
-from lifefold.core.kernel import Envelope, replace
+from kiln import Called, Heat, Kiln, Lit, Smashed, Stoked
+from lifefold.core.kernel import Aggregate, AggregateType, Envelope, replace
 from lifefold.interpreters.temporal import Times
 from lifefold.interpreters.temporal.brain import WORKFLOWS
 from lifefold.interpreters.temporal.converter import CONVERTER
 from lifefold.interpreters.temporal.wire import FENCED
-from temporal_pottery import ClusterPottery, pottery_on
+from temporal_pottery import ClusterHands, ClusterPottery, pottery_on
 from temporal_server import dev_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cluster]
@@ -85,6 +86,7 @@ async def test_another_brain_goes_on(pottery: ClusterPottery) -> None:
     await pottery.end_brain()
     pottery.hands.out.set()
     await pottery.begin_brain()
+    assert await pottery.cluster.forget_brain(("kiln/a", "tally", "kiln/none")) >= 2
     await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
     assert [each.resumed for each in pottery.hands.fires] == [False]
     assert await pottery.verified() >= 8  # a timer of the cooling kiln may or may not come first
@@ -168,6 +170,33 @@ async def test_a_loss_and_the_wish_to_end_at_the_same_time_are_both_told(pottery
     pottery.hands.out.set()
     await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
     assert [each.resumed for each in pottery.hands.fires] == [False, True]
+
+
+async def test_an_aggregate_that_returns_to_a_full_host_goes_to_another_one(pottery: ClusterPottery) -> None:
+    """A settled aggregate gives its room back. Nothing begins at the full host, and nothing counts as lost."""
+    elsewhere = ClusterHands()
+
+    def is_warm(_of: AggregateType, each: Aggregate) -> bool:
+        record: Kiln = each.record("kiln")
+        return record.state is not Heat.COLD
+
+    await pottery.begin_host("one", capacity=1, keeps_room=is_warm)
+    await pottery.open("a", "b")
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    pottery.hands.out.set()
+    await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7))
+    pottery.hands.out = anyio.Event()
+    await pottery.say(Lit(), to="kiln/b")
+    await pottery.hands.until("fire 1 begins", 2)
+    await pottery.say(Lit())
+    await pottery.until(lambda: pottery.state() == "Firing")
+    await pottery.begin_host("two", elsewhere, capacity=1)
+    await elsewhere.until("fire 2 begins")
+    assert "fire 2 begins" not in pottery.hands.happened
+    assert "RunnerRecovered" not in await pottery.kinds("kiln/a")
+    elsewhere.out.set()
+    await pottery.until(lambda: pottery.state() == "Cold" and pottery.counted == (0, 7, 0, 7))
 
 
 async def test_a_second_restore_may_ask_for_an_activity_that_the_server_has_had(pottery: ClusterPottery) -> None:

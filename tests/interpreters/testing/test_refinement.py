@@ -127,11 +127,11 @@ def test_an_entry_that_the_rules_accept_and_the_model_lacks_is_named(name: str, 
     assert is_behaviour(NO_COMMANDS, log[:-1])
 
 
-def forged(change: Callable[[list[Entry]], None]) -> str:
+def forged(change: Callable[[list[Entry]], None], *, is_decided: bool = False) -> str:
     """Return what is said of the log of a kiln that was lit, when it was changed."""
     log = after_lit(("kiln/a", Envelope("kiln", kiln.Called("x"), START_MS + 20)))
     change(log)
-    return str(foreign_entry(kiln.system, log))
+    return str(foreign_entry(kiln.system, log, is_decided=is_decided))
 
 
 def _remove(log: list[Entry]) -> None:
@@ -171,6 +171,37 @@ def _garble(log: list[Entry]) -> None:
 def test_a_changed_entry_is_named(change: Callable[[list[Entry]], None], why: str) -> None:
     """Removed, earlier than the one before it, with another event, refused, and unreadable."""
     assert why in forged(change)
+
+
+def _garble_outcome(log: list[Entry]) -> None:
+    log[-1] = struct_replace(log[-1], outcome=b"[")
+
+
+@pytest.mark.parametrize("change", [_remove, _swap, _garble, _garble_outcome])
+def test_a_changed_entry_of_a_decided_log_is_named(change: Callable[[list[Entry]], None]) -> None:
+    """Its decisions are folded. The same entry is found as when the rules decide again."""
+    found, plain = forged(change, is_decided=True), forged(change)
+    assert found.partition(":")[0] == plain.partition(":")[0] != "None"
+    assert (found == plain) is (change is not _garble_outcome)
+
+
+def test_a_decided_log_has_the_foreign_entries_of_any_other() -> None:
+    """Entries of a fleet that are left out, doubled and exchanged, one at a time: the same one is foreign."""
+    target = named("fleet-2x3")
+    run = simulate(target.subject, opening=target.opening, seed=3, environment=target.environment)
+    log = log_of(target.system, run.entries)
+    assert foreign_entry(target.system, log, is_decided=True) is None
+    found: list[object] = []
+    for place in range(3, len(log) - 1, max(1, len(log) // 8)):
+        for other in (log[:place] + log[place + 1 :], log[:place] + log[place - 1 :], _exchanged(log, place)):
+            found.append(foreign_entry(target.system, other))
+            folded = foreign_entry(target.system, other, is_decided=True)
+            assert folded == found[-1] or "the rules" in str(found[-1])
+    assert sum(each is not None for each in found) > len(found) // 2
+
+
+def _exchanged(log: list[Entry], place: int) -> list[Entry]:
+    return [*log[:place], log[place + 1], log[place], *log[place + 2 :]]
 
 
 def test_a_message_is_received_once_and_as_it_was_sent() -> None:

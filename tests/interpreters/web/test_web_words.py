@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from fleet_log import FleetLog, folded
-from lifefold.core.fleet import TaskPlan
+from lifefold.core.fleet import AgentPlan, TaskPlan
 from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.worker import assignment, stall_detector
+from lifefold.core.fleet.worker.stall_detector import Limits
 from lifefold.core.kernel import EntityQuarantined
-from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles import session, task
 from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.store import SqliteStore
 from lifefold.interpreters.web import fleet_pages
 from web_desk import served
 
@@ -64,6 +67,20 @@ def test_a_failed_task_says_why_and_is_retried_where_it_is_seen(stuck: Path) -> 
         assert ([each["label"] for each in first["actions"]], second["actions"]) == (["Retry"], [])
         desk.give("fleet", first["actions"][0]["command"])
     assert folded(stuck).record("board", "task:one").state == "OPEN"
+
+
+def test_a_task_that_has_failed_for_good_comes_before_retries_and_before_what_it_blocks(tmp_path: Path) -> None:
+    """The order is that of the terminal, and not that of the plan: the list is cut at its end."""
+    plan = (
+        TaskPlan("early", "do it", depends_on=("late",)),
+        TaskPlan("again", "do it", max_retries=3),
+        TaskPlan("late", "do it", max_retries=0),
+    )
+    with served([FleetLog(tmp_path / "fleet.db", *plan).failed("again").failed("late").path]) as desk:
+        found = desk.json("/fleets/fleet.json")["failed"]
+    assert [(each["status"]["id"], each["words"]) for each in found] == [
+        ("late", "failed"), ("early", "blocked"), ("again", "to be retried")
+    ]  # fmt: skip
 
 
 def test_the_past_names_no_command_and_an_attempt_ends_in_words(stuck: Path) -> None:
@@ -124,3 +141,26 @@ def test_a_quarantine_is_ended_where_it_is_told(tmp_path: Path) -> None:
         assert given["lines"][0]["words"].startswith("ann: is released, and continues in its state")
         assert desk.json("/fleets/fleet.json")["releases"] == []
         assert desk.json("/fleets/fleet.json?at=3")["releases"] == []
+
+
+def test_a_stuck_agent_is_named_and_looks_so_while_a_runner_is_at_work(tmp_path: Path) -> None:
+    """Its mark and the line about it change at the same entry, as in the terminal."""
+    log = FleetLog(tmp_path / "fleet.db", *TASKS, agents=(AgentPlan("ann", stall=Limits(60_000, None, 120_000)),))
+    log.reported("worker/ann", "session", session.WorktreeReady()).claimed("one")
+    log.happens("worker/ann", "assignment", assignment.Assigned(task.Brief("one", 1, "do it")))
+    log.reported("worker/ann", "assignment", assignment.CheckedOut())
+    log.reported("worker/ann", "session", session.SessionStarted(0))
+    with SqliteStore.open(log.path), served([log.path]) as desk:
+        before = desk.json("/fleets/fleet.json")
+        assert before["agents"][0]["looks"]["state"] == "RUNNING"
+        assert before["troubles"] == []
+    log.later(61_000).reported("worker/ann", stall_detector.REF, stall_detector.Silent(61_000))
+    with SqliteStore.open(log.path), served([log.path]) as desk:
+        (fleet,) = desk.json("/index.json")["fleets"]
+        assert fleet["troubles"][0].startswith("ann is stuck: its session at one has shown no progress for ")
+        (ann,) = fleet["agents"]
+        assert (ann["looks"]["state"], ann["looks"]["indicator"]) == ("STALLED", "◐")
+        page = desk.get("/", accept="text/html").text
+        assert '<span class="mark dark-orange" title="STALLED">◐</span>' in page
+        believed = desk.get("/fleets/fleet/agents/ann", accept="text/html").text.partition("Believed by the log")[2]
+        assert ", for " not in believed.partition("</dd>")[0]  # a silence has its own length

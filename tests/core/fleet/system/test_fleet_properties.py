@@ -210,6 +210,7 @@ def test_a_task_handed_to_two_workers_breaks_ownership() -> None:
     assert "no two workers hold the same claim" in broken(twice, planned(2, 1, max_retries=0))
 
 
+@pytest.mark.no_cover
 def test_what_is_closed_without_a_merge_is_found() -> None:
     """By the witnesses of merges alone: all others rely on the report of the worker."""
     rules = {"worker": without(WORKER, "report", _takes_a_conflict_for_a_merge)}

@@ -270,6 +270,7 @@ def test_a_fleet_without_questions_has_no_entity_for_them() -> None:
 BOUNDS = Bounds(within={REF: few_questions}, compared=300)
 
 
+@pytest.mark.no_cover
 def test_questions_have_all_their_properties() -> None:
     """In all their states."""
     must_hold(question.machine.starting(Questions(terms=Terms(1, TERMS.answers)), REF), BOUNDS)
@@ -370,6 +371,7 @@ def test_a_fleet_that_asks_has_all_its_properties() -> None:
     assert report.broken() == ()
 
 
+@pytest.mark.no_cover
 def test_without_its_rule_a_question_outlives_its_claim() -> None:
     """The rule that opens and closes the questions is needed for the property of the worker."""
     report = check(without("keep_open"), opening=named("fleet-asking").opening, bounds=Bounds(states=500, compared=0))

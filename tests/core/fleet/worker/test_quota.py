@@ -147,6 +147,7 @@ def test_a_worker_without_an_account_reports_no_limit(outcome: session.Limited |
     assert [type(event) for _, _, event in of.told()] == [task.Failed]
 
 
+@pytest.mark.no_cover
 def test_a_quota_has_its_properties() -> None:
     """They hold in every state that it can come to."""
     assert check(quota.machine).ok

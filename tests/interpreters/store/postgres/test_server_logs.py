@@ -9,11 +9,13 @@ import pytest
 from psycopg import sql
 
 from conformance import entry
+from lifefold.core.kernel import replace
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import find_log
 from lifefold.interpreters.store import (
     Batch,
     Damaged,
+    Fenced,
     NotAStore,
     NotThere,
     Snapshot,
@@ -23,6 +25,7 @@ from lifefold.interpreters.store import (
     VersionConflict,
 )
 from lifefold.interpreters.store.anchor_file import anchor_beside
+from lifefold.interpreters.store.identity import WITHOUT_RULES
 from lifefold.interpreters.store.pointer import address_of, write_pointer
 from lifefold.interpreters.store.postgres import Address, PostgresStore, read_address, schema
 from postgres_server import PostgresServer
@@ -89,6 +92,15 @@ def test_a_log_of_an_earlier_version_is_brought_to_this_one_by_its_next_writer(
     monkeypatch.undo()
     with pytest.raises(NotAStore, match=f"has version {later}, this lifefold reads {now}"):
         PostgresStore.peek(address)
+
+
+def test_entries_keep_their_rules(address: Address) -> None:
+    """The version of the tables is none of a log without rules."""
+    ruled = replace(entry("a", 1), rules="r1")
+    with PostgresStore.create(address, {}) as store:
+        anyio.run(store.append, Batch((ruled,)))
+        assert anyio.run(store.read) == [ruled]
+    assert len({schema.VERSION, WITHOUT_RULES}) == 2
 
 
 def test_a_changed_or_missing_entry_is_found(address: Address, session: psycopg.Connection) -> None:
@@ -159,6 +171,30 @@ def test_a_user_who_may_only_read_reads_and_is_told_that_it_cannot_write(
         assert 0 <= now_ms - found.heard_ms < 60_000
         anyio.run(store.dismiss, "host/one")
         assert anyio.run(store.members).every == ()
+        with PostgresStore.open(address) as writer:
+            anyio.run(writer.say_as_writer, "the plan")
+        word = anyio.run(store.members).writer
+        assert word is not None
+        assert word.said == "the plan"
+        for statement in ("UPDATE writer_word SET said = 'another'", "DELETE FROM writer_word"):
+            with pytest.raises(Unwritable):
+                store.database.execute(statement)
+
+
+def test_a_writer_that_another_one_has_replaced_cannot_speak(address: Address, session: psycopg.Connection) -> None:
+    """A log of an earlier version gets the table from its next writer."""
+    PostgresStore.create(address, {}).close()
+    session.execute("DROP TABLE writer_word")
+    session.execute("UPDATE meta SET value = '3' WHERE name = 'schema'")
+    with PostgresStore.peek(address) as store:
+        assert anyio.run(store.members).writer is None
+    with PostgresStore.open(address) as frozen, PostgresStore.open(address, take_over=True) as newest:
+        anyio.run(newest.say_as_writer, "newest")
+        with pytest.raises(Fenced):
+            anyio.run(frozen.say_as_writer, "once more")
+        assert session.execute("SELECT said FROM writer_word").fetchall() == [("newest",)]
+        anyio.run(newest.say_as_writer, None)
+        assert anyio.run(newest.members).writer is None
 
 
 def test_the_next_writer_adds_the_table_of_a_cluster_to_an_older_log(
