@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from fleet_sandbox import Sandbox
-from git_sandbox import git
+from git_sandbox import git, new_repository
 from lifefold.interpreters.store.meta import OF_THE_STORE, digest_of_meta
 from lifefold.interpreters.worktrees.claim_commit import CLAIM
 
@@ -42,6 +42,11 @@ class AtRemote:
         found = self._git("for-each-ref", "--format=%(refname)", self.prefix)
         return {name.removeprefix(self.prefix) for name in found.splitlines()}
 
+    def begin_elsewhere(self) -> None:
+        """Let the log have begun in a repository of this machine, without the work that was done after its move."""
+        other = new_repository(self.sandbox.folder / "other")
+        _write_meta(self.sandbox.log, git_directory=str(other / ".git"))
+
     def leave(self) -> Path:
         """Let the remote be away; return where it is meanwhile."""
         return self.remote.rename(self.remote.with_name("away.git"))
@@ -72,7 +77,14 @@ def _forget_repository(log: Path) -> str:
     """Remove the repository from the metadata of a log, and return its run."""
     with closing(sqlite3.connect(log)) as connection, connection:
         connection.executemany("DELETE FROM meta WHERE name = ?", [(name,) for name in _GONE])
+    return _write_meta(log)["run"]
+
+
+def _write_meta(log: Path, **values: str) -> dict[str, str]:
+    """Add to the metadata of a log, correct their digest, and return them."""
+    with closing(sqlite3.connect(log)) as connection, connection:
+        connection.executemany("INSERT INTO meta (name, value) VALUES (?, ?)", values.items())
         meta = dict(connection.execute("SELECT name, value FROM meta").fetchall())
         digest = digest_of_meta({name: value for name, value in meta.items() if name not in OF_THE_STORE})
         connection.execute("UPDATE meta SET value = ? WHERE name = 'digest'", (digest,))
-    return str(meta["run"])
+    return {str(name): str(value) for name, value in meta.items()}

@@ -30,7 +30,7 @@ CAMPAIGNS: Final[Mapping[str, tuple[Callable[[], Campaign], int]]] = {
     "fuzz": (FuzzCampaign, 100_000),
     "guided": (GuidedCampaign, 20),
     "cluster": (ClusterCampaign, 120),
-    "soak": (SoakCampaign, 1_000),
+    "soak": (SoakCampaign, 640),
 }
 """By name: the campaign, and its number of trials."""
 

@@ -59,6 +59,16 @@ def test_work_that_is_here_needs_no_remote(there: AtRemote) -> None:
     assert f"is at its git remote, in {there.prefix}, and no fleet file of sandbox with remote in [cluster]" in refused
 
 
+def test_work_of_a_log_that_has_moved_is_looked_for_here_and_then_at_the_remote(there: AtRemote) -> None:
+    """The log has the repository in which it began."""
+    there.begin_elsewhere()
+    waits = there.sandbox.call("diff", "asks")
+    assert f" of {there.prefix}result/asks/1 against its base " in waits.stderr
+    there.leave()
+    refused = there.sandbox.call("diff", "fails-1", code=2).stderr
+    assert f"The remote {there.remote} does not answer git fetch: " in refused
+
+
 def test_the_status_names_unmerged_work_at_the_remote(there: AtRemote) -> None:
     """That of tasks that are not closed. A remote that is away is a doubt, and no error."""
     said = there.sandbox.json("status")
