@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 import anyio
@@ -172,11 +173,15 @@ class Host:
 
     @activity.defn(name="lifefold-perform")
     async def perform(self, work: Perform) -> None:
-        """Perform an effect, with heartbeats."""
+        """Perform an effect, with heartbeats. Raises ``ApplicationError`` if another host has to perform it."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._beat_for_ever)
-            await self._performer.perform(work, self._cluster.times.detection_ms)
+            is_here = partial(self._cluster.is_at, work.aggregate, self.name)
+            is_performed = await self._performer.perform(work, self._cluster.times.detection_ms, is_here)
             tasks.cancel_scope.cancel()
+        if not is_performed:
+            message = f"{self.name}: {work.aggregate} is at another host"
+            raise ApplicationError(message, category=ApplicationErrorCategory.BENIGN)
 
     async def _beat_for_ever(self) -> None:
         while True:

@@ -8,7 +8,7 @@ time.
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final
 
 import anyio
@@ -130,26 +130,32 @@ class Performer:
         context, _ = await self._requested(work.aggregate, work.at)
         self.activities.end(End(work.of.slot, work.of.generation), context)
 
-    async def perform(self, work: Perform, within_ms: int) -> None:
+    async def perform(self, work: Perform, within_ms: int, is_here: Callable[[], Awaitable[bool]]) -> bool:
         """Perform an effect by its handler and the error policy of that.
 
         An effect may be for an activity that is on its way to this host. So it waits at most ``within_ms`` for the
-        activities of its entry.
+        activities of its entry. If ``is_here`` tells then that another host has the aggregate, they begin there. So the
+        effect is not performed here, and the answer is False.
         """
         decision = await self.reader.decision(work.aggregate, work.at)
         context, _ = await self._requested(work.aggregate, work.at)
-        with anyio.move_on_after(within_ms / 1_000):
+        with anyio.move_on_after(within_ms / 1_000) as wait:
             while await self._are_on_their_way(context.within):  # noqa: ASYNC110 - the log is of another process
                 await anyio.sleep(AGAIN_S)
+        if wait.cancelled_caught and not await is_here():
+            return False
         queue = EffectQueue(self, self._interpreter, self.activities)
         await queue.perform(decision.reaction.effects[work.at.index], context)
+        return True
 
     async def _are_on_their_way(self, within: Aggregate) -> bool:
-        """Tell whether an activity runs according to the log, and has not begun here."""
-        present = await self.reader.present(within.name)
+        """Tell whether an activity runs according to the log, and has not begun here. Rules serve some, and no host."""
+        present, kind = await self.reader.present(within.name), self.ledger.system.type_of(within.name)
         return any(
-            not self.activities.is_known(Key(within.name, ref, part.slot, part.generation))
+            (machine is None or part.slot not in machine.served)
+            and not self.activities.is_known(Key(within.name, ref, part.slot, part.generation))
             for ref, entity in within.entities.unarchived().items()
+            for machine in [kind.machine_of(ref)]
             for part in entity.running
             if part.activity is not None
             and part.phase is Phase.LIVE

@@ -18,7 +18,7 @@ from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.kernel import Aggregate, Envelope, encode, replace
 from lifefold.core.kernel.snapshot import must_recover
 from lifefold.core.lifecycles import process, session
-from lifefold.effects import Notification, NotificationKind
+from lifefold.effects import AwaitTrigger, Notification, NotificationKind
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.engine.ledger import LogMismatchError
 from lifefold.interpreters.fleet_cluster.blocked_merges import BlockedMerges
@@ -29,10 +29,12 @@ from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.store import SqliteStore, StoreError
 from lifefold.interpreters.temporal import Cluster, Commits, Performer
-from lifefold.interpreters.temporal.wire import Commit
+from lifefold.interpreters.temporal.wire import Commit, Perform, Place
 from small_fleet_file import SMALL_FLEET
 
 pytestmark = pytest.mark.anyio
+
+SOON_S: Final = 60.0
 
 NOTIFY: Final = """
 [[notify]]
@@ -147,6 +149,11 @@ async def test_a_fleet_without_notifiers_reads_no_board(tmp_path: Path) -> None:
     blocked.store.close()
 
 
+async def always() -> bool:
+    """Tell that the host has the aggregate."""
+    return True
+
+
 def fleet_at_begin(folder: Path) -> Ledger:
     """Return a fleet with an agent and a service, which have just begun."""
     (folder / "fleet.toml").write_text(SMALL_FLEET + SERVICE)
@@ -206,3 +213,16 @@ def test_a_service_that_rests_keeps_its_room_until_its_run_has_ended(
     assert not keeps_room(system.type_of(of.name), resting)
     running = with_record(resting, invocation.REF, state=invocation.State.RUNNING)
     assert keeps_room(system.type_of(of.name), running)
+
+
+async def test_an_effect_of_a_service_does_not_wait_for_what_rules_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No host ever begins the activity ``ServeTriggers``. Each effect would wait for it for the detection time."""
+    blocked = Blocked(tmp_path, SMALL_FLEET + SERVICE, await Client.connect("127.0.0.1:1", lazy=True))
+    await blocked.begin()
+    performer = blocked.performer
+    monkeypatch.setattr(performer.activities, "is_known", lambda key: key.slot == AwaitTrigger.__name__)
+    with anyio.fail_after(SOON_S):
+        assert await performer.perform(Perform("service/cron", Place(1, 0)), 1_000 * 60 * 60, always)
+    blocked.store.close()

@@ -193,6 +193,8 @@ async def test_an_aggregate_that_returns_to_a_full_host_goes_to_another_one(pott
     await pottery.until(lambda: pottery.state() == "Firing")
     await pottery.begin_host("two", elsewhere, capacity=1)
     await elsewhere.until("fire 2 begins")
+    await elsewhere.until("announced lit 2")
+    assert "announced lit 2" not in pottery.hands.happened
     assert [await pottery.cluster.is_at("kiln/a", each) for each in ("one", "two")] == [False, True]
     assert "fire 2 begins" not in pottery.hands.happened
     assert "RunnerRecovered" not in await pottery.kinds("kiln/a")

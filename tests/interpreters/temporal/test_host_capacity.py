@@ -14,12 +14,12 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment
 
 import kiln
-from lifefold.core.kernel import Aggregate, encode
+from lifefold.core.kernel import Aggregate, Envelope, encode
 from lifefold.interpreters.engine.ledger import LogMismatchError
 from lifefold.interpreters.store import SqliteStore, StoreError
 from lifefold.interpreters.temporal import Cluster, Commits, Host, Performer, Times
 from lifefold.interpreters.temporal.log_reader import LogReader
-from lifefold.interpreters.temporal.wire import Commit, pool_queue
+from lifefold.interpreters.temporal.wire import Commit, Perform, Requested, pool_queue
 from temporal_pottery import ClusterHands
 
 pytestmark = pytest.mark.anyio
@@ -51,8 +51,8 @@ class Clock:
 class Workflows(Cluster):
     """A cluster whose workflows say which hosts they have."""
 
-    def __init__(self, client: Client, hosts: Mapping[str, str]) -> None:
-        super().__init__(client, "pottery", Times(detection_ms=DETECTION_S * 1_000))
+    def __init__(self, client: Client, hosts: Mapping[str, str], detection_s: int = DETECTION_S) -> None:
+        super().__init__(client, "pottery", Times(detection_ms=detection_s * 1_000))
         self.hosts: Final = hosts
         self.asked: Final[list[str]] = []
 
@@ -187,3 +187,31 @@ async def test_an_aggregate_stays_where_it_is_unless_the_server_says_otherwise(
 
     monkeypatch.setattr(WorkflowHandle, "query", query)
     assert await Cluster(await unconnected(), "pottery").is_at("kiln/a", "one") is is_at
+
+
+async def performed(store: SqliteStore, at: str) -> list[str]:
+    """Let the host one perform an effect whose activity does not begin there, while the aggregate is at some host."""
+    cluster, hands = Workflows(await unconnected(), {"kiln/a": at}, detection_s=1), ClusterHands()
+    performer = Performer(kiln.system, store, hands.interpreter(), cluster)
+    host = Host(cluster, performer, "one", pools={"default": 1})
+    await opened(store, "a")
+    commits = Commits(kiln.system, store)
+    await commits.load()
+    done = await commits.commit(Commit("kiln/a", 1, 1, (encode(Envelope("kiln", kiln.Lit(), 0)).decode(),)))
+    (effect,) = (each.at for each in done.wanted if isinstance(each, Requested))
+    await ActivityEnvironment().run(host.perform, Perform("kiln/a", effect))
+    return hands.happened
+
+
+@pytest.mark.parametrize("elsewhere", ["two", ""])
+async def test_an_effect_whose_activity_is_at_another_host_is_not_performed_here(
+    store: SqliteStore, elsewhere: str
+) -> None:
+    """A full host has given the activity back meanwhile. The workflow tries the effect again at the other host."""
+    with pytest.raises(ApplicationError, match="one: kiln/a is at another host"):
+        await performed(store, elsewhere)
+
+
+async def test_an_effect_whose_activity_does_not_begin_is_performed_at_last(store: SqliteStore) -> None:
+    """The activity was given up here after errors of its handler."""
+    assert await performed(store, "one") == ["announced lit 1"]
