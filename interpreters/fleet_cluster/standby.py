@@ -19,7 +19,8 @@ LOOK_S: Final = 1.0
 async def until_free(log: Path, look_s: float = LOOK_S) -> None:
     """Wait while another process has a log open for writing, and while its server cannot be reached.
 
-    Another brain may take the log before this one does. A log that cannot be read is not waited for.
+    Another brain may take the log before this one does. After a pause, a log that cannot be read is left to the one who
+    opens it.
     """
     while True:
         try:
@@ -28,6 +29,7 @@ async def until_free(log: Path, look_s: float = LOOK_S) -> None:
         except (Busy, Unreachable):
             pass
         except StoreError:
+            await anyio.sleep(look_s)
             return
         await anyio.sleep(look_s)
 

@@ -101,7 +101,7 @@ async def _opened_in_turn(arguments: Namespace, cluster: "Cluster", pools: "Pool
         fleet, log = fleet_and_log(arguments)
         try:
             return await FleetBrain.open(fleet, log, cluster, pools)
-        except Locked:
+        except (Locked, FileExistsError):  # another first brain has made the log meanwhile
             if not has_waited:
                 print(f"the brain of {fleet.name} stands by: another process decides, with the log {log}", flush=True)
             has_waited = True
