@@ -145,7 +145,7 @@ class Cluster:
         """Tell whether an aggregate has this host, or may have it because nothing answers within ``ASK``."""
         not_open = QueryRejectCondition.NOT_OPEN
         try:
-            state = await self.handle(aggregate).query(
+            state: State = await self.handle(aggregate).query(
                 "state", result_type=State, reject_condition=not_open, rpc_timeout=ASK
             )
         except WorkflowQueryRejectedError:
