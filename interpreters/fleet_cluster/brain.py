@@ -171,9 +171,9 @@ class FleetBrain:
                 await self._hold_or_release()
                 with anyio.move_on_after(LOOK_S):  # the wait for the last notifications ends without a change
                     await changed.wait()
-            await self._plan.end()
             if self.leaving <= 1:
                 await self._end_workflows()
+            await self._plan.end()
             tasks.cancel_scope.cancel()
         return self._verdict()
 
@@ -297,7 +297,9 @@ class FleetBrain:
         return [each for each in self.aggregates.values() if each.kind in {worker.KIND, service.KIND}]
 
     async def _end_workflows(self) -> None:
+        """End the workflows one after the other. Raises ``Fenced`` if another brain has replaced this one meanwhile."""
         for name in self.commits.aggregates:
+            await self._plan.say()
             with suppress(RPCError):
                 await self._cluster.handle(name).terminate("the fleet is over, or its brain has left")
 

@@ -1,4 +1,4 @@
-"""What a brain does before it decides anything. The server is none here."""
+"""What a brain does before it decides anything, and at its end. The server is none here."""
 
 from pathlib import Path
 
@@ -6,14 +6,17 @@ import pytest
 
 pytest.importorskip("temporalio", reason="needs the extra temporal")
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
 
+from lifefold.core.fleet import opening
+from lifefold.core.kernel import encode
 from lifefold.interpreters.fleet_cluster.brain import FleetBrain
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import OtherFleetError
 from lifefold.interpreters.fleet_runner.hosts import brain_said, digest_of
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import Fenced, SqliteStore
 from lifefold.interpreters.temporal import Cluster
+from lifefold.interpreters.temporal.wire import Commit
 from small_fleet_file import SMALL_FLEET
 
 pytestmark = pytest.mark.anyio
@@ -65,3 +68,30 @@ async def test_a_brain_with_another_plan_decides_nothing(tmp_path: Path, begun: 
     with pytest.RaisesGroup(OtherFleetError, flatten_subgroups=True):
         await run_brain(tmp_path, SMALL_FLEET + '[[tasks]]\nid = "u"\nprompt = "y"\n')
     assert len(begun) == 1
+
+
+async def test_a_brain_that_another_one_has_replaced_ends_no_further_workflow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have been frozen while it ended them. The workflows are those of the other one now."""
+    (tmp_path / "fleet.toml").write_text(SMALL_FLEET)
+    fleet, client = load(tmp_path / "fleet.toml"), await Client.connect("127.0.0.1:1", lazy=True)
+    brain = await FleetBrain.open(fleet, tmp_path / "log.db", Cluster(client, "demo"), lambda _: {})
+    for name, envelope in opening(fleet.plan, 0):
+        await brain.commits.commit(Commit(name, 0, 0, (encode(envelope).decode(),)))
+    ended: list[str] = []
+
+    async def terminate(self: WorkflowHandle[object, object], *_reasons: str) -> None:
+        ended.append(self.id)
+
+    async def say(_self: SqliteStore, _said: str | None) -> None:
+        if ended:
+            raise Fenced("another process is the writer now")
+
+    monkeypatch.setattr(WorkflowHandle, "terminate", terminate)
+    monkeypatch.setattr(SqliteStore, "say_as_writer", say)
+    with pytest.raises(Fenced):
+        await brain._end_workflows()
+    brain.close()
+    assert len(brain.aggregates) == 2
+    assert len(ended) == 1
