@@ -74,7 +74,7 @@ class AggregateWorkflow:
         self._timers: Final = {due.of: (due, at_ms) for due, at_ms in state.timers}
         self._children: Final = {child.of: child for child in state.children}
         self._starts: Final = deque(state.starts)
-        self._starting = ""
+        self._starting: Final[set[str]] = set()
         self._placing: Final = asyncio.Lock()
         self._gone: Final[deque[Gone]] = deque()
         self._asked: Final[dict[str, str | None]] = {}
@@ -129,7 +129,8 @@ class AggregateWorkflow:
     @workflow.run
     async def run(self, _state: State) -> None:
         """Run until the history is long, then continue as new."""
-        beside = [asyncio.create_task(self._perform_all()), asyncio.create_task(self._start_all())]
+        beside = [asyncio.create_task(self._perform_all())]
+        beside += [asyncio.create_task(self._start_all(ends=ends)) for ends in (False, True)]
         if not self._is_open:
             await self._open()
         while not self._may_continue_as_new():
@@ -251,29 +252,41 @@ class AggregateWorkflow:
             self._begin(Child(of, self._id(of, at), is_ending=True, end=at), at)
             return
         self._children[of] = Child(of, child.id, is_ending=True, end=at)
-        await workflow.wait_condition(lambda: self._starting != child.id)
+        await workflow.wait_condition(lambda: child.id not in self._starting)
         with suppress(ApplicationError):  # it may have ended; its signal is on its way then
             await workflow.get_external_workflow_handle(child.id).cancel()
 
-    async def _start_all(self) -> None:
-        """Start the children that wait for a host, in their order."""
+    async def _start_all(self, *, ends: bool) -> None:
+        """Start the children that wait for a host, in their order: those that end an activity, or the others.
+
+        An end needs no room at its host. So it does not wait for a beginning that does.
+        """
         while True:
-            await workflow.wait_condition(lambda: bool(self._starts))
-            queue = await self._queue()
-            if self._starts:  # its end may have been wanted meanwhile
-                start = self._starts.popleft()
+            await workflow.wait_condition(lambda: self._next_start(ends=ends) is not None)
+            queue = await self._queue(is_end=ends)
+            start = self._next_start(ends=ends)
+            if start is not None:  # its end may have been wanted meanwhile
+                self._starts.remove(start)
                 await self._start(start, queue)
+
+    def _next_start(self, *, ends: bool) -> Start | None:
+        def is_end(start: Start) -> bool:
+            child = self._children.get(start.of)
+            return child is not None and child.is_ending
+
+        return next((each for each in self._starts if is_end(each) is ends), None)
 
     async def _start(self, start: Start, queue: str) -> None:
         # A restored log gives its versions again, so the server may have had the name: as that of an ended workflow.
-        name = self._starting = self._id(start.of, start.at)
+        name = self._id(start.of, start.at)
+        self._starting.add(name)
         of = self._of
         work = Attend(of.fleet, of.aggregate, start.of, start.at, queue, of.times, self._pool)
         try:
             while not await self._has_started(name, work) and start.again:
                 await workflow.sleep(timedelta(milliseconds=PAUSE_MS))  # its first child has told its end, and ends
         finally:
-            self._starting = ""
+            self._starting.discard(name)
 
     async def _has_started(self, name: str, work: Attend) -> bool:
         """Start a child; return False if it runs: an earlier workflow of this aggregate has started it.
@@ -319,19 +332,28 @@ class AggregateWorkflow:
         if opened.recovery:
             self._inbox.append(opened.recovery)
 
-    async def _queue(self) -> str:
-        """Return the queue of the host of this aggregate; a host of its pool takes the aggregate if it has none."""
+    async def _queue(self, *, is_end: bool = False) -> str:
+        """Return the queue of the host of this aggregate; a host of its pool takes the aggregate if it has none.
+
+        A host that only ends an activity does not take the aggregate, because it may be full.
+        """
+        if is_end and not self._host:
+            return host_queue(self._of.fleet, await self._placed(is_end=True))
         async with self._placing:
             if not self._host:
-                self._host = await workflow.execute_activity(
-                    "lifefold-place",
-                    self._of.aggregate,
-                    result_type=str,
-                    task_queue=pool_queue(self._of.fleet, self._pool),
-                    start_to_close_timeout=timedelta(seconds=10),
-                    retry_policy=AGAIN,
-                )
+                self._host = await self._placed(is_end=False)
             return host_queue(self._of.fleet, self._host)
+
+    async def _placed(self, *, is_end: bool) -> str:
+        host: str = await workflow.execute_activity(
+            "lifefold-place",
+            args=[self._of.aggregate, is_end],
+            result_type=str,
+            task_queue=pool_queue(self._of.fleet, self._pool),
+            start_to_close_timeout=timedelta(seconds=10),
+            retry_policy=AGAIN,
+        )
+        return host
 
     async def _perform_all(self) -> None:
         """Perform the effects that wait, in their order, one at a time."""

@@ -126,11 +126,14 @@ class Host:
         )
 
     @activity.defn(name="lifefold-place")
-    async def place(self, aggregate: str) -> str:
-        """Take an aggregate, and return the name of this host. Fails if the host is full, or takes none now."""
+    async def place(self, aggregate: str, is_end: bool = False) -> str:  # noqa: FBT001, FBT002 - as the server gives it
+        """Take an aggregate, and return the name of this host. Fails if the host is full, or takes none now.
+
+        The end of an activity, ``is_end``, needs no room.
+        """
         queue = activity.info().task_queue
         pool = next(each for each in self._pools if pool_queue(self._cluster.fleet, each) == queue)
-        why_not, needs_room = self._refuses(), self._needs_room(aggregate)
+        why_not, needs_room = self._refuses(), self._needs_room(aggregate) and not is_end
         if not why_not and needs_room and not await self._gets_room(lambda: self._rooms.is_placed(aggregate, pool)):
             why_not = FULL
         if why_not:

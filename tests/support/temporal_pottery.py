@@ -187,9 +187,9 @@ class ClusterPottery:
         with SqliteStore.peek(self.log) as store:
             return [type(codec.decode(stream, each.envelope).event).__name__ for each in await store.read(stream)]
 
-    def running(self) -> tuple[Running, ...]:
-        """Return what runs in the kiln."""
-        found = self.entity()
+    def running(self, name: str = "kiln/a") -> tuple[Running, ...]:
+        """Return what runs in a kiln."""
+        found = self.entity(name)
         return () if found is None else found.running
 
     async def run_id(self, name: str = "kiln/a") -> str:

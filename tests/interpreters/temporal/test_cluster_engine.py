@@ -204,6 +204,27 @@ async def test_an_aggregate_that_returns_to_a_full_host_goes_to_another_one(pott
     assert not await pottery.cluster.is_at("kiln/a", "two")
 
 
+async def test_the_end_of_an_activity_needs_no_room(pottery: ClusterPottery) -> None:
+    """Its host is lost, or it has waited for a room itself. The only host is full."""
+    full = ClusterHands()
+    await pottery.begin_host("full", full, capacity=1)
+    await pottery.open("a", "b", "c")
+    await pottery.say(Lit(), to="kiln/b")
+    await full.until("fire 1 begins")
+    await pottery.begin_host("lost", capacity=1)
+    await pottery.say(Lit())
+    await pottery.hands.until("fire 1 begins")
+    await pottery.say(Lit(), to="kiln/c")
+    await pottery.until(lambda: pottery.state("kiln/c") == "Firing")
+    pottery.scopes["lost"].cancel()
+    for name in ("kiln/a", "kiln/c"):
+        await pottery.say(Smashed(), to=name)
+    await pottery.until(lambda: all(pottery.state(name) == "Broken" for name in ("kiln/a", "kiln/c")))
+    await pottery.until(lambda: pottery.running("kiln/a") == pottery.running("kiln/c") == ())
+    assert pottery.state("kiln/b") == "Firing"
+    assert [each.cleanup_only for each in full.fires] == [False, True, True]
+
+
 async def test_a_second_restore_may_ask_for_an_activity_that_the_server_has_had(pottery: ClusterPottery) -> None:
     """It gives its versions another time, and so its requests have the names of workflows that have ended."""
     await pottery.open()

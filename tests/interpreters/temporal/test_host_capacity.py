@@ -89,12 +89,12 @@ async def opened(store: SqliteStore, *kilns: str) -> None:
         await commits.commit(Commit(name, 0, 0, (encode(envelope).decode(),)))
 
 
-async def placed(at: Host, aggregate: str, pool: str = "default") -> bool:
+async def placed(at: Host, aggregate: str, pool: str = "default", *, is_end: bool = False) -> bool:
     """Offer an aggregate to a host, and tell whether it takes it."""
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(environment.info, task_queue=pool_queue("pottery", pool))
     try:
-        return bool(await environment.run(at.place, aggregate) == "one")
+        return bool(await environment.run(at.place, aggregate, is_end) == "one")
     except ApplicationError as error:
         return "one: it is full" not in str(error)
 
@@ -103,6 +103,16 @@ async def test_a_burst_of_aggregates_does_not_exceed_the_capacity(store: SqliteS
     """Work that is on its way counts; an aggregate that the host has already is no further one."""
     at = await host(store, {"default": 2})
     assert [await placed(at, name) for name in ("a", "b", "c", "a")] == [True, True, False, True]
+
+
+async def test_an_end_takes_no_room(store: SqliteStore) -> None:
+    """A full host ends an activity, too, and has room for no more aggregates afterwards."""
+    at = await host(store, {"default": 1})
+    assert await placed(at, "a", is_end=True)
+    assert at.working() == set()
+    assert await placed(at, "b")
+    assert await placed(at, "c", is_end=True)
+    assert at.working() == {"b"}
 
 
 async def test_each_pool_has_its_own_capacity(store: SqliteStore) -> None:
