@@ -10,8 +10,8 @@ from anyio.abc import TaskGroup
 from temporalio.client import Client, WorkflowHandle
 
 import kiln
-from kiln import Announce, Fire
-from lifefold.core.kernel import Entity, Envelope, Event, encode
+from kiln import Announce, Fire, Heat, Kiln
+from lifefold.core.kernel import Aggregate, AggregateType, Entity, Envelope, Event, encode
 from lifefold.core.kernel.entity import Running
 from lifefold.core.kernel.snapshot import must_recover
 from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter, Ledger
@@ -70,6 +70,12 @@ class ClusterHands:
         with anyio.fail_after(LONG_S):
             while self.happened.count(what) < count:
                 await self.changed.wait()
+
+
+def is_warm(_of: AggregateType, each: Aggregate) -> bool:
+    """Tell whether a kiln is not cold."""
+    record: Kiln = each.record("kiln")
+    return record.state is not Heat.COLD
 
 
 class ClusterPottery:

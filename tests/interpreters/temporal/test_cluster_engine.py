@@ -8,13 +8,13 @@ import pytest
 from temporalio.worker import Replayer
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from kiln import Called, Heat, Kiln, Lit, Smashed, Stoked
-from lifefold.core.kernel import Aggregate, AggregateType, Envelope, replace
+from kiln import Called, Lit, Smashed, Stoked
+from lifefold.core.kernel import Envelope, replace
 from lifefold.interpreters.temporal import Times
 from lifefold.interpreters.temporal.brain import WORKFLOWS
 from lifefold.interpreters.temporal.converter import CONVERTER
 from lifefold.interpreters.temporal.wire import FENCED
-from temporal_pottery import ClusterHands, ClusterPottery, pottery_on
+from temporal_pottery import ClusterHands, ClusterPottery, is_warm, pottery_on
 from temporal_server import dev_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.cluster]
@@ -175,10 +175,6 @@ async def test_a_loss_and_the_wish_to_end_at_the_same_time_are_both_told(pottery
 async def test_an_aggregate_that_returns_to_a_full_host_goes_to_another_one(pottery: ClusterPottery) -> None:
     """A settled aggregate gives its room back. Nothing begins at the full host, and nothing counts as lost."""
     elsewhere = ClusterHands()
-
-    def is_warm(_of: AggregateType, each: Aggregate) -> bool:
-        record: Kiln = each.record("kiln")
-        return record.state is not Heat.COLD
 
     await pottery.begin_host("one", capacity=1, keeps_room=is_warm)
     await pottery.open("a", "b")

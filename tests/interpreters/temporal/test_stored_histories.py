@@ -15,6 +15,7 @@ from temporalio.workflow import NondeterminismError
 
 from lifefold.interpreters.temporal.brain import WORKFLOWS
 from lifefold.interpreters.temporal.converter import CONVERTER
+from lifefold.interpreters.temporal.wire import NO_ROOM
 
 pytestmark = pytest.mark.anyio
 
@@ -60,3 +61,16 @@ def test_there_is_a_history_of_each_kind_of_workflow() -> None:
     found = [history_of(file) for file in STORED]
     kinds = {each.events[0].workflow_execution_started_event_attributes.workflow_type.name for each in found}
     assert len(kinds) == len(WORKFLOWS)
+
+
+def test_there_is_a_history_in_which_a_host_had_no_room() -> None:
+    """The session's workflow has the error of the host, and that of the aggregate has started the session again."""
+    events = [event for file in STORED for event in history_of(file).events]
+    failed = [each.activity_task_failed_event_attributes.failure for each in events]
+    assert NO_ROOM in {each.application_failure_info.type for each in failed}
+    started = [
+        each.start_child_workflow_execution_initiated_event_attributes.workflow_id
+        for each in events
+        if each.HasField("start_child_workflow_execution_initiated_event_attributes")
+    ]
+    assert len(started) > len(set(started))
