@@ -4,6 +4,7 @@ import signal
 import time
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from cluster_sandbox import cluster
@@ -85,6 +86,48 @@ async def test_a_standby_decides_when_the_brain_is_killed(tmp_path: Path, postgr
         assert await sandbox.problems() == []
         assert len(sandbox.lives()) == 4
         assert address_of(sandbox.log) == read_address(db)
+
+
+async def test_a_frozen_brain_that_goes_on_beside_a_standby_decides_nothing(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    """The server has ended its session, as it does after 30 s, so the standby decides. The first one finds that out."""
+    db = postgres.new_log()
+    async with cluster(tmp_path, db=db) as sandbox:
+        sandbox.hold()
+        sandbox.begin_host("one")
+        sandbox.begin_brain()
+        await sandbox.until_working(2)
+        sandbox.begin("second", "brain")
+        await sandbox.until(lambda: "stands by" in sandbox.output("second"))
+        frozen = sandbox.processes.pop("brain")
+        frozen.send_signal(signal.SIGSTOP)
+        try:
+            end_writer(postgres, db)
+            await sandbox.until(lambda: "the brain of clustered decides" in sandbox.output("second"))
+            sandbox.processes["brain"] = sandbox.processes.pop("second")
+            frozen.send_signal(signal.SIGCONT)
+            await sandbox.until(lambda: frozen.poll() is not None)
+        finally:
+            frozen.kill()
+            frozen.wait()
+        assert frozen.returncode > 0
+        assert "has taken over from this one" in sandbox.output("brain")
+        sandbox.release()
+        assert await sandbox.until_over() == 0
+        assert await sandbox.problems() == []
+        assert len(sandbox.lives()) == 4
+
+
+def end_writer(postgres: PostgresServer, db: str) -> None:
+    """End the session of the writer of a log, which has a lock."""
+    with psycopg.connect(postgres.url) as connection:
+        ended = connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity JOIN pg_locks USING (pid)"
+            " WHERE locktype = 'advisory' AND granted AND application_name = %s",
+            (f"lifefold {read_address(db).log}",),
+        ).fetchall()
+    assert ended == [(True,)]
 
 
 async def test_a_frozen_host_does_not_go_on_with_what_another_one_has(tmp_path: Path) -> None:
