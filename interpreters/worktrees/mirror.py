@@ -16,7 +16,7 @@ A mirror changes nothing at the remote but by ``remove``. It can be deleted: the
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import anyio
 
@@ -34,12 +34,14 @@ WORK: Final = "work"
 RESULT: Final = "result"
 """The kinds of references of a claim at the remote: its start, its files, and the commit to be merged."""
 
+STATE: Final = "state"
+"""The kind of the references to the states of sessions, which are no work."""
+
 
 class _Work(NamedTuple):
     """The work of a claim: its last reference at the remote. It is done if it is merged, or changes nothing."""
 
-    task: str
-    epoch: str
+    claim: str
     reference: str
     is_done: bool
 
@@ -49,6 +51,10 @@ class _Here(NamedTuple):
 
     commit: str
     tree: str
+
+
+_AllHere: TypeAlias = Mapping[str, Mapping[str, _Here]]
+"""The commits that are here: by kind, and then by ``TASK/EPOCH``."""
 
 
 class Mirror:
@@ -98,9 +104,9 @@ class Mirror:
         with anyio.move_on_after(limit_ms / 1_000):
             try:
                 await self.bring()
-                for each in await self._works():
+                for each in await self._works(await self._all_here()):
                     if not each.is_done:
-                        found.setdefault(each.task, []).append(each.reference)
+                        found.setdefault(each.claim.partition("/")[0], []).append(each.reference)
                 why = ""
             except (WorkplaceError, OSError) as error:
                 why = error.what if isinstance(error, WorkplaceError) else str(error)
@@ -109,43 +115,51 @@ class Mirror:
     async def left(self) -> Left:
         """Bring all references, and return what the log has left at the remote: of merged, and of unmerged work.
 
-        Work on a ready branch, and work that changes nothing, count as merged. Raises RemoteAwayError, GitError.
+        Work on a ready branch, and work that changes nothing, count as merged. A reference counts as unmerged if it is
+        of an unknown kind, or is not at the remote as it was brought. Raises RemoteAwayError, GitError.
         """
         await self.bring()
+        here = await self._all_here()
         every = await self.remote.values(f"{self.prefix}*")
         ready = await self.remote.values(f"{self._ready}*")
-        open_claims = {(each.task, each.epoch) for each in await self._works(ready.values()) if not each.is_done}
-        kept = {name for name in every if self._claim_of(name) in open_claims}
-        merged = {name: commit for name, commit in every.items() if name not in kept}
-        return Left(merged=merged, unmerged={name: every[name] for name in kept})
+        known = {self._name(kind, claim): of.commit for kind, found in here.items() for claim, of in found.items()}
+        works = {name: commit for name, commit in every.items() if not name.startswith(self._name(STATE, ""))}
+        open_claims = {self._claim_of(name) for name, commit in works.items() if known.get(name) != commit}
+        open_claims |= {each.claim for each in await self._works(here, ready.values()) if not each.is_done}
+        unmerged = {name: commit for name, commit in works.items() if self._claim_of(name) in open_claims}
+        return Left(merged={name: every[name] for name in every if name not in unmerged}, unmerged=unmerged)
 
-    async def remove(self, *, unmerged: bool) -> Left:
-        """Delete the references of merged work at the remote, or all of this log, and return what stays there.
+    async def remove(self, left: Left, *, unmerged: bool) -> Left:
+        """Delete the references of merged work that were found at the remote, or all of them, and return what stays.
 
-        A reference that has moved meanwhile stays. Raises RemoteAwayError, RefusedPushError.
+        One that has moved since stays. Raises RemoteAwayError, RefusedPushError.
         """
-        left = await self.left()
         await self.remote.delete({**(left.merged or {}), **((left.unmerged or {}) if unmerged else {})})
         return Left(unmerged=await self.remote.values(f"{self.prefix}*"))
 
-    def _claim_of(self, name: str) -> tuple[str, str] | None:
-        """Return task and epoch of a reference to work; None for one to the state of sessions, which is no work."""
-        kind, *claim = name.removeprefix(self.prefix).split("/")
-        return (claim[0], claim[1]) if kind in self._places and len(claim) == 2 else None  # noqa: PLR2004 - TASK/EPOCH
+    def _name(self, kind: str, claim: str) -> str:
+        """Return the name of a reference at the remote."""
+        return f"{self.prefix}{kind}/{claim}"
 
-    async def _works(self, ready: Collection[str] = ()) -> Iterator[_Work]:
+    def _claim_of(self, name: str) -> str:
+        """Return ``TASK/EPOCH`` of a reference at the remote."""
+        return name.removeprefix(self.prefix).partition("/")[2]
+
+    async def _works(self, here: _AllHere, ready: Collection[str] = ()) -> Iterator[_Work]:
         """Return the work of each claim, as far as it is here; ``ready`` are the commits of ready branches."""
-        here = {kind: await self._here(place) for kind, place in self._places.items()}
         merged = await self._here(self._places[RESULT], f"--merged=refs/heads/{self.branch}")
-        return self._judged(here, {*merged, *(claim for claim, of in here[RESULT].items() if of.commit in ready)})
+        results = here[RESULT].items()
+        return self._judged(here, {claim for claim, of in results if merged.get(claim) == of or of.commit in ready})
 
-    def _judged(self, here: Mapping[str, Mapping[str, _Here]], done: Collection[str]) -> Iterator[_Work]:
+    def _judged(self, here: _AllHere, done: Collection[str]) -> Iterator[_Work]:
         for claim in sorted({*here[WORK], *here[RESULT]}):
-            task, _, epoch = claim.partition("/")
             kind = RESULT if claim in here[RESULT] else WORK
             base = here[BASE].get(claim)
             changes_nothing = base is not None and here[kind][claim].tree == base.tree
-            yield _Work(task, epoch, f"{self.prefix}{kind}/{claim}", claim in done or changes_nothing)
+            yield _Work(claim, self._name(kind, claim), claim in done or changes_nothing)
+
+    async def _all_here(self) -> _AllHere:
+        return {kind: await self._here(place) for kind, place in self._places.items()}
 
     async def _here(self, place: str, *options: str) -> dict[str, _Here]:
         """Return the commits of references here, by claim."""

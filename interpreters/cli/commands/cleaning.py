@@ -234,7 +234,7 @@ def _remove(of: Remains, *, unmerged: bool) -> None:
         left = there = Left()
         if of.mirror is not None:
             try:
-                there = anyio.run(partial(of.mirror.remove, unmerged=unmerged))
+                there = anyio.run(partial(of.mirror.remove, of.there, unmerged=unmerged))
             except WorkplaceError as error:
                 raise BadInput(f"{error.what}; the log {of.log} stays") from error
         if of.place is not None:
