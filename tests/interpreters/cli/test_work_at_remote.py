@@ -1,5 +1,6 @@
 """The work of a fleet at a git remote, on the machine of an operator who has its log and its fleet file."""
 
+import sys
 from pathlib import Path
 
 import anyio
@@ -10,6 +11,9 @@ from desk_sandbox import talking
 from lifefold.interpreters.fleet_runner.hosts import HOST, HostSaid
 from lifefold.interpreters.store import peek_log
 from moved_to_remote import AtRemote
+from postgres_server import PostgresServer
+
+TAKES = "from lifefold.interpreters.store.postgres import PostgresStore, read_address\n"
 
 
 @pytest.fixture(name="there")
@@ -118,6 +122,23 @@ def test_nothing_is_removed_while_a_host_is_at_work_with_the_log(over: AtRemote)
         anyio.run(store.dismiss, f"{HOST}one")
     over.sandbox.call("clean", "--yes")
     assert not over.sandbox.log.exists()
+
+
+@pytest.mark.cluster
+def test_nothing_here_is_removed_after_another_writer_has_taken_the_log(
+    over: AtRemote, postgres: PostgresServer
+) -> None:
+    """It takes the log while the remote deletes references."""
+    url = postgres.new_log()
+    over.sandbox.call("move", "--to", url)
+    hook = over.remote / "hooks" / "pre-receive"
+    hook.write_text(f"#!{sys.executable}\n{TAKES}PostgresStore.open(read_address({url!r}), take_over=True).close()\n")
+    hook.chmod(0o700)
+    files = over.sandbox.log.with_name(f"{over.sandbox.log.name}.files")
+    (files / "sessions").mkdir(parents=True)
+    assert "has taken over from this one" in over.sandbox.call("clean", "--yes", code=None).stderr
+    assert (files / "sessions").is_dir()
+    assert '"fleet"' in over.sandbox.call("status", "--json").stdout
 
 
 def test_all_references_are_removed_if_that_is_asked_for(over: AtRemote) -> None:

@@ -197,6 +197,18 @@ def test_a_writer_that_another_one_has_replaced_cannot_speak(address: Address, s
         assert anyio.run(newest.members).writer is None
 
 
+def test_a_writer_that_another_one_has_replaced_removes_and_renames_nothing(address: Address) -> None:
+    """The server has ended its session, as it does after a long silence."""
+    PostgresStore.create(address, {}).close()
+    with PostgresStore.open(address) as silent, PostgresStore.open(address, take_over=True) as newest:
+        with pytest.raises(Fenced):
+            silent.discard()
+        with pytest.raises(Fenced):
+            silent.rename(address.named(f"{address.log}.other"))
+        anyio.run(newest.append, Batch((entry("a", 1),)))
+        assert anyio.run(newest.read) == [entry("a", 1)]
+
+
 def test_the_next_writer_adds_the_table_of_a_cluster_to_an_older_log(
     address: Address, session: psycopg.Connection
 ) -> None:
