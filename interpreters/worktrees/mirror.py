@@ -14,19 +14,22 @@ of one machine.
 A mirror changes nothing at the remote but by ``remove``. It can be deleted: the next question makes it again.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 import anyio
 
+from lifefold.interpreters.processes.private import make_private
 from lifefold.interpreters.worktrees.claim_commit import Claim
 from lifefold.interpreters.worktrees.cleaning import Left
 from lifefold.interpreters.worktrees.errors import WorkplaceError
 from lifefold.interpreters.worktrees.git import Git, path_name
+from lifefold.interpreters.worktrees.locks import holding
 from lifefold.interpreters.worktrees.pinned import Pins
 from lifefold.interpreters.worktrees.ready_branches import ready_branches_of
-from lifefold.interpreters.worktrees.remote import Remote
+from lifefold.interpreters.worktrees.remote import FETCH_MS, Remote
 from lifefold.interpreters.worktrees.unmerged_work import LOOK_MS, Unmerged
 
 BASE: Final = "base"
@@ -36,6 +39,9 @@ RESULT: Final = "result"
 
 STATE: Final = "state"
 """The kind of the references to the states of sessions, which are no work."""
+
+LOCK: Final = "lifefold.lock"
+"""The file in a mirror whose lock a command has that changes the mirror."""
 
 
 class _Work(NamedTuple):
@@ -76,18 +82,29 @@ class Mirror:
         }
 
     async def begin(self) -> None:
-        """Make the repository, if there is none. Raises OSError, GitError."""
-        await self.remote.begin()
+        """Make the repository, if there is none. Raises OSError, GitError, InTheWayError."""
+        if not (self.folder / "HEAD").is_file():
+            async with self._alone():
+                await self.remote.begin()
 
     async def bring(self, task: str = "") -> None:
-        """Bring the references of a task, or those of all tasks, with the target branch. Raises RemoteAwayError.
+        """Bring the references of a task, or those of all tasks, with the target branch.
 
-        Those that the remote no longer has are removed.
+        Those that the remote no longer has are removed. Raises RemoteAwayError, and InTheWayError if another command
+        brings references for an hour.
         """
         of = f"{path_name(task)}/*" if task else "*"
         specs = [f"+{self.prefix}{kind}/{of}:{place}{of}" for kind, place in self._places.items()]
         await self.begin()
-        await self.remote.fetch(*specs, f"+refs/heads/{self.branch}:refs/heads/{self.branch}")
+        async with self._alone():
+            await self.remote.fetch(*specs, f"+refs/heads/{self.branch}:refs/heads/{self.branch}")
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncGenerator[None]:
+        """Let no other command change the mirror meanwhile: two fetches would be in the way of one another."""
+        make_private(self.folder)
+        async with holding(self.folder / LOCK, FETCH_MS):
+            yield
 
     def work_of(self, claim: Claim) -> str:
         """Return the name at the remote of the reference to the files of a claim."""

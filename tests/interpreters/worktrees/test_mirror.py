@@ -7,7 +7,9 @@ import pytest
 
 from git_sandbox import write
 from lifefold.interpreters.worktrees.cloned_workplace import ClonedWorkplace
-from lifefold.interpreters.worktrees.mirror import Mirror
+from lifefold.interpreters.worktrees.errors import InTheWayError
+from lifefold.interpreters.worktrees.locks import holding
+from lifefold.interpreters.worktrees.mirror import LOCK, Mirror
 from lifefold.interpreters.worktrees.remote import RefusedPushError
 from remote_sandbox import FLEET, RUN, RemoteSandbox, hosts
 
@@ -59,6 +61,20 @@ async def test_unmerged_work_is_found_without_what_is_merged_or_changes_nothing(
     sandbox.git("update-ref", "refs/heads/main", result)
     sandbox.git("update-ref", "-d", f"{PREFIX}work/T3/1")
     assert (await mirror.unmerged(limit_ms=60_000)).places == {}
+
+
+async def test_one_command_at_a_time_brings_work_into_a_mirror(
+    sandbox: RemoteSandbox, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others wait, such as pages and a command; as long as for the slowest remote."""
+    async with holding(mirror.folder / LOCK):
+        found = await mirror.unmerged(limit_ms=100)
+        assert found.why == f"the remote {sandbox.url} has not sent all work within 100 ms"
+        monkeypatch.setattr("lifefold.interpreters.worktrees.mirror.FETCH_MS", 0)
+        with pytest.raises(InTheWayError, match="is still at work here"):
+            await mirror.bring()
+    await mirror.bring()
+    assert await mirror.remote.values("refs/heads/main") == {"refs/heads/main": sandbox.tip()}
 
 
 async def test_a_slow_remote_is_not_waited_for(sandbox: RemoteSandbox, mirror: Mirror) -> None:
