@@ -64,13 +64,24 @@ def test_work_that_is_here_needs_no_remote(there: AtRemote) -> None:
 
 
 def test_work_of_a_log_that_has_moved_is_looked_for_here_and_then_at_the_remote(there: AtRemote) -> None:
-    """The log has the repository in which it began."""
+    """The log has the repository in which it began. Both places are named if neither has the work."""
     there.begin_elsewhere()
+    there.move()
     waits = there.sandbox.call("diff", "asks")
     assert f" of {there.prefix}result/asks/1 against its base " in waits.stderr
     there.leave()
     refused = there.sandbox.call("diff", "fails-1", code=2).stderr
+    assert "no work of it is left: neither in a worktree nor on a branch; git cannot read the work" in refused
     assert f"The remote {there.remote} does not answer git fetch: " in refused
+
+
+def test_a_local_fleet_never_asks_the_remote_in_its_file(there: AtRemote) -> None:
+    """Without an engine in the file the fleet runs here, and the reason is that of the repository here."""
+    there.begin_elsewhere()
+    refused = there.sandbox.call("diff", "fails-1", code=2).stderr
+    said = "fails-1 has failed, and no work of it is left: neither in a worktree nor on a branch"
+    assert refused == f"lifefold: {said}; lifefold why fails-1 explains its state\n"
+    assert not there.sandbox.log.with_name(f"{there.sandbox.log.name}.files").exists()
 
 
 def test_the_status_names_unmerged_work_at_the_remote(there: AtRemote) -> None:
