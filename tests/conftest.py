@@ -12,7 +12,7 @@ import signal
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -65,7 +65,7 @@ def pytest_collection_finish() -> None:
 
 
 @contextmanager
-def _traced_if_covered(item: pytest.Item) -> Iterator[None]:
+def _traced_if_covered(item: pytest.Item) -> Generator[None]:
     """Trace nothing in a test that is not to be covered: in a worker, pytest-cov pauses one of two tracers only.
 
     Slow tests are not traced, because a trace takes more time than the test. A slow test with the marker ``cover``

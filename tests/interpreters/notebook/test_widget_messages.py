@@ -61,7 +61,7 @@ class Kernel:
 
     def told(self, comm: str, state: dict[str, Any], key: str) -> Any:
         """Change the state of a widget as a front end does, and return the value that the kernel answers with."""
-        data = {"method": "update", "state": state, "buffer_paths": []}
+        data: dict[str, Any] = {"method": "update", "state": state, "buffer_paths": []}
         self.client.shell_channel.send(self.client.session.msg("comm_msg", {"comm_id": comm, "data": data}))
         while True:
             message = self.client.get_iopub_msg(timeout=WAIT_S)
