@@ -18,8 +18,9 @@ from lifefold.interpreters.cli.positions import position
 from lifefold.interpreters.cli.wording import as_typed, moment
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.engine.snapshots import Loaded, load
+from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.store import Busy, Entry, LogStore, NotAStore, StoreError, peek_log
-from lifefold.interpreters.store.address import is_address
+from lifefold.interpreters.store.address import is_address, read_address
 from lifefold.interpreters.store.identity import must_be_a_path
 from lifefold.interpreters.store.past import log_at
 
@@ -66,8 +67,8 @@ def _run_of(log: Path) -> tuple[str, int]:
 def find_log(db: str | None) -> Path:
     """Return the log named, or the latest log of the only fleet in ``.lifefold`` here.
 
-    Without a log here it is the one on a server that the fleet file here names. Raises ``BadInput``, ``StoreError``,
-    and ``PermissionError`` if this user may not read that folder.
+    Without a log here it is the one on a server that the fleet file here names. Raises ``BadInput``, and
+    ``PermissionError`` if this user may not read that folder.
     """
     if db is not None:
         return named(db)
@@ -88,15 +89,31 @@ def find_log(db: str | None) -> Path:
 
 
 def _on_server() -> Path | None:
-    """Return the log on a server that the fleet file here names; None if there is none yet. Raises ``StoreError``."""
+    """Return the log on a server that the fleet file here names; None if it names none.
+
+    The file may come from a stranger, and a server gets this user's password if it asks for it. So a log is found only
+    if a command has used its address on this machine. Raises ``BadInput`` for another one.
+    """
     if not Path(USUAL_FILE).is_file():
         return None
-    from lifefold.interpreters.cli.server_logs import is_begun  # noqa: PLC0415 - seldom needed
+    from lifefold.interpreters.cli.server_logs import known_path  # noqa: PLC0415 - seldom needed
     from lifefold.interpreters.fleet_file.glance import glance  # noqa: PLC0415 - as above
 
-    seen = glance(Path(USUAL_FILE))
-    log = log_of(Path(USUAL_FILE), seen.name, seen.log) if seen.name and seen.log else None
-    return log if log is not None and is_begun(log) else None
+    written = glance(Path(USUAL_FILE)).log
+    if not written:
+        return None
+    try:
+        address = read_address(written)
+    except NotAStore as error:
+        raise BadInput(f"{USUAL_FILE}: {error}") from error
+    known = known_path(address)
+    if known is None:
+        shown = plain(str(address).encode())
+        raise BadInput(
+            f"{USUAL_FILE} names a log on a server that no command has used here yet; if you trust that server, name"
+            f" the log once: --db {shlex.quote(shown)}"
+        )
+    return known
 
 
 def latest_logs() -> list[Path]:

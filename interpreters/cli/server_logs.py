@@ -13,7 +13,7 @@ from typing import Final
 
 from lifefold.interpreters.desk import registry
 from lifefold.interpreters.processes.private import make_private
-from lifefold.interpreters.store.address import is_address, read_address
+from lifefold.interpreters.store.address import Address, is_address, read_address
 from lifefold.interpreters.store.opening import is_on_server
 from lifefold.interpreters.store.pointer import address_of, announce, write_pointer
 
@@ -44,13 +44,18 @@ def path_of(text: str, folder: Path | None = None, name: str = "") -> Path:
     Raises ``NotAStore`` for an unusable address, ``StoreError`` if the server cannot be asked.
     """
     address = read_address(text)
-    known = next((each for each in _pointers(folder or Path()) if address_of(each) == address), None)
+    known = known_path(address, folder)
     if known is not None:
         return known
     path = _free((_state() if folder is None else folder / FOLDER) / f"{name or address.log}.db")
     announce(path, address)
     is_begun(path)
     return path
+
+
+def known_path(address: Address, folder: Path | None = None) -> Path | None:
+    """Return the path of the log with this address, if a command has used it on this machine. No server is asked."""
+    return next((each for each in _pointers(folder or Path()) if address_of(each) == address), None)
 
 
 def is_begun(log: Path) -> bool:

@@ -29,7 +29,7 @@ from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.desk.work_place import GIT_OF_OPERATOR, place_at_remote, place_here
 from lifefold.interpreters.explain.task_words import is_in
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
-from lifefold.interpreters.fleet_runner.remote_work import NoRemoteError, is_at_remote
+from lifefold.interpreters.fleet_runner.remote_work import NoRemoteError, is_at_remote, may_have_moved
 from lifefold.interpreters.store import LogStore
 from lifefold.interpreters.worktrees.claim_commit import CLAIM, Claim
 from lifefold.interpreters.worktrees.errors import GitError, WorkplaceError
@@ -122,14 +122,16 @@ class Repository:
         """
         try:
             return await self._changes(of, then)
-        except NoChangesError:
-            if self._place.mirror is not None or not of.epoch:
+        except NoChangesError as error:
+            if self._place.mirror is not None or not of.epoch or not may_have_moved(self._store):
                 raise
-            with suppress(NoRemoteError):
-                self._place = place_at_remote(self._store)
-            if self._place.mirror is None:
-                raise
-        return await self._changes(of, then)
+            here, place = error, self._place
+        try:
+            self._place = place_at_remote(self._store)
+            return await self._changes(of, then)
+        except (NoChangesError, NoRemoteError) as there:
+            self._place = place
+            raise NoChangesError(f"{here}; {there}") from there
 
     async def _changes(self, of: FleetTask, then: Then | None) -> Changes:
         try:

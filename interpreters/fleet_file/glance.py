@@ -10,11 +10,15 @@ from lifefold.interpreters.fleet_file.values import RefusedError, as_table
 
 
 class Glance(NamedTuple):
-    """The name of a fleet, its git remote, and the address of its log on a server; an empty text is an absent value."""
+    """The name of a fleet, its git remote, and the address of its log on a server; an empty text is an absent value.
+
+    ``has_engine``: the fleet runs on a cluster by default.
+    """
 
     name: str = ""
     remote: str = ""
     log: str = ""
+    has_engine: bool = False
 
 
 def glance(file: Path) -> Glance:
@@ -25,7 +29,7 @@ def glance(file: Path) -> Glance:
         return Glance()
     fleet, cluster = as_table(document.get("fleet")) or {}, as_table(document.get("cluster")) or {}
     name, remote = fleet.get("name"), named_remote(cluster.get("remote"), file.absolute().parent)
-    return Glance(name if isinstance(name, str) else "", remote, _log(cluster.get("log")))
+    return Glance(name if isinstance(name, str) else "", remote, _log(cluster.get("log")), bool(cluster.get("engine")))
 
 
 def _log(written: object) -> str:

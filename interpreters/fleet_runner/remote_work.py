@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from lifefold.interpreters.fleet_file.glance import glance
+from lifefold.interpreters.fleet_file.glance import Glance, glance
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.store import LogStore
 from lifefold.interpreters.worktrees.git import path_name
@@ -28,17 +28,27 @@ def is_at_remote(store: LogStore) -> bool:
     return bool(store.meta("branch")) and not store.meta("git_directory")
 
 
+def may_have_moved(store: LogStore) -> bool:
+    """Tell whether the work of a log may be at a git remote by now: its fleet file names an engine and a remote."""
+    return any(each.has_engine for each in _with_remote(store))
+
+
 def mirror_of(store: LogStore) -> Mirror:
     """Return the mirror of the work of a log at its remote. Raises ``NoRemoteError``."""
     fleet, run, branch = (store.meta(each) or "" for each in ("fleet", "run", "branch"))
-    seen = map(glance, _fleet_files(store))
-    url = next((each.remote for each in seen if each.remote and each.name == fleet), "")
+    url = next((each.remote for each in _with_remote(store)), "")
     if not url:
         where = f"refs/lifefold/{path_name(fleet)}/{run}/"
         said = f"no fleet file of {fleet} with remote in [cluster] is here; give the command in the folder of one"
         raise NoRemoteError(f"the work of this fleet is at its git remote, in {where}, and {said}")
     folder = FleetFolder(store.path).mirrors / f"{path_name(run)}.git"
     return Mirror(url, folder, fleet, run, branch)
+
+
+def _with_remote(store: LogStore) -> Iterator[Glance]:
+    """Yield what the fleet files of a log say that name a remote."""
+    seen = map(glance, _fleet_files(store))
+    return (each for each in seen if each.remote and each.name == store.meta("fleet"))
 
 
 def _fleet_files(store: LogStore) -> Iterator[Path]:

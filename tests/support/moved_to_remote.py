@@ -43,9 +43,14 @@ class AtRemote:
         return {name.removeprefix(self.prefix) for name in found.splitlines()}
 
     def begin_elsewhere(self) -> None:
-        """Let the log have begun in a repository of this machine, without the work that was done after its move."""
+        """Let the log have begun in a repository of this machine, without the work that was done elsewhere since."""
         other = new_repository(self.sandbox.folder / "other")
         _write_meta(self.sandbox.log, git_directory=str(other / ".git"))
+
+    def move(self) -> None:
+        """Let the fleet file say that the fleet runs on a cluster."""
+        with self.sandbox.fleet.open("a") as fleet:
+            fleet.write('engine = "temporal://127.0.0.1:1"\n')
 
     def leave(self) -> Path:
         """Let the remote be away; return where it is meanwhile."""

@@ -144,12 +144,12 @@ class PostgresStore(LogStore):
         return self._connection
 
     def discard(self) -> None:
-        """Remove the log from its server; see ``LogStore``."""
-        self._translated(lambda: drop_log(self._connection, self.address))
+        """Remove the log from its server; see ``LogStore``. Raises ``Fenced``, ``Busy``."""
+        self._translated(partial(self._held, lambda: drop_log(self._connection, self.address)))
 
     def rename(self, address: Address) -> None:
-        """Rename the log on its server; see ``LogStore``."""
-        self._translated(lambda: rename_log(self._connection, self.address, address))
+        """Rename the log on its server; see ``LogStore``. Raises ``Fenced``, ``Busy``."""
+        self._translated(partial(self._held, lambda: rename_log(self._connection, self.address, address)))
 
     def _filled(
         self, entries: Sequence[Entry], commands: Sequence[StoredCommand], performed: Mapping[str, int]
@@ -297,6 +297,11 @@ class PostgresStore(LogStore):
             release_lock(self._connection)
             raise
         self._has_lock = True
+
+    def _held(self, work: Callable[[], None]) -> None:
+        """Work under the lock. The server may have ended the session of a silent writer, and given it to another."""
+        self._hold()
+        work()
 
     def _must_be_newest(self) -> None:
         must_be_newest(self.path, self._connection, self._epoch)

@@ -1,5 +1,6 @@
 """The work of a fleet at a git remote, on the machine of an operator who has its log and its fleet file."""
 
+import sys
 from pathlib import Path
 
 import anyio
@@ -10,6 +11,9 @@ from desk_sandbox import talking
 from lifefold.interpreters.fleet_runner.hosts import HOST, HostSaid
 from lifefold.interpreters.store import peek_log
 from moved_to_remote import AtRemote
+from postgres_server import PostgresServer
+
+TAKES = "from lifefold.interpreters.store.postgres import PostgresStore, read_address\n"
 
 
 @pytest.fixture(name="there")
@@ -60,13 +64,24 @@ def test_work_that_is_here_needs_no_remote(there: AtRemote) -> None:
 
 
 def test_work_of_a_log_that_has_moved_is_looked_for_here_and_then_at_the_remote(there: AtRemote) -> None:
-    """The log has the repository in which it began."""
+    """The log has the repository in which it began. Both places are named if neither has the work."""
     there.begin_elsewhere()
+    there.move()
     waits = there.sandbox.call("diff", "asks")
     assert f" of {there.prefix}result/asks/1 against its base " in waits.stderr
     there.leave()
     refused = there.sandbox.call("diff", "fails-1", code=2).stderr
+    assert "no work of it is left: neither in a worktree nor on a branch; git cannot read the work" in refused
     assert f"The remote {there.remote} does not answer git fetch: " in refused
+
+
+def test_a_local_fleet_never_asks_the_remote_in_its_file(there: AtRemote) -> None:
+    """Without an engine in the file the fleet runs here, and the reason is that of the repository here."""
+    there.begin_elsewhere()
+    refused = there.sandbox.call("diff", "fails-1", code=2).stderr
+    said = "fails-1 has failed, and no work of it is left: neither in a worktree nor on a branch"
+    assert refused == f"lifefold: {said}; lifefold why fails-1 explains its state\n"
+    assert not there.sandbox.log.with_name(f"{there.sandbox.log.name}.files").exists()
 
 
 def test_the_status_names_unmerged_work_at_the_remote(there: AtRemote) -> None:
@@ -118,6 +133,23 @@ def test_nothing_is_removed_while_a_host_is_at_work_with_the_log(over: AtRemote)
         anyio.run(store.dismiss, f"{HOST}one")
     over.sandbox.call("clean", "--yes")
     assert not over.sandbox.log.exists()
+
+
+@pytest.mark.cluster
+def test_nothing_here_is_removed_after_another_writer_has_taken_the_log(
+    over: AtRemote, postgres: PostgresServer
+) -> None:
+    """It takes the log while the remote deletes references."""
+    url = postgres.new_log()
+    over.sandbox.call("move", "--to", url)
+    hook = over.remote / "hooks" / "pre-receive"
+    hook.write_text(f"#!{sys.executable}\n{TAKES}PostgresStore.open(read_address({url!r}), take_over=True).close()\n")
+    hook.chmod(0o700)
+    files = over.sandbox.log.with_name(f"{over.sandbox.log.name}.files")
+    (files / "sessions").mkdir(parents=True)
+    assert "has taken over from this one" in over.sandbox.call("clean", "--yes", code=None).stderr
+    assert (files / "sessions").is_dir()
+    assert '"fleet"' in over.sandbox.call("status", "--json").stdout
 
 
 def test_all_references_are_removed_if_that_is_asked_for(over: AtRemote) -> None:

@@ -24,6 +24,8 @@ def test_the_servers_are_read_whatever_else_the_file_has(tmp_path: Path) -> None
     file = tmp_path / "fleet.toml"
     file.write_text(FILE)
     assert glance(file) == Glance("docs", str(tmp_path / "docs.git"), LOG)
+    file.write_text(FILE.replace("[cluster]", '[cluster]\nengine = "temporal://server:7233"'))
+    assert glance(file).has_engine
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """What an operator's machine has of the work at a git remote: brought, named as at the remote, and removed there."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from git_sandbox import write
 from lifefold.interpreters.worktrees.cloned_workplace import ClonedWorkplace
-from lifefold.interpreters.worktrees.mirror import Mirror
+from lifefold.interpreters.worktrees.errors import InTheWayError
+from lifefold.interpreters.worktrees.locks import holding
+from lifefold.interpreters.worktrees.mirror import LOCK, Mirror
 from lifefold.interpreters.worktrees.remote import RefusedPushError
 from remote_sandbox import FLEET, RUN, RemoteSandbox, hosts
 
@@ -60,6 +63,20 @@ async def test_unmerged_work_is_found_without_what_is_merged_or_changes_nothing(
     assert (await mirror.unmerged(limit_ms=60_000)).places == {}
 
 
+async def test_one_command_at_a_time_brings_work_into_a_mirror(
+    sandbox: RemoteSandbox, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others wait, such as pages and a command; as long as for the slowest remote."""
+    async with holding(mirror.folder / LOCK):
+        found = await mirror.unmerged(limit_ms=100)
+        assert found.why == f"the remote {sandbox.url} has not sent all work within 100 ms"
+        monkeypatch.setattr("lifefold.interpreters.worktrees.mirror.FETCH_MS", 0)
+        with pytest.raises(InTheWayError, match="is still at work here"):
+            await mirror.bring()
+    await mirror.bring()
+    assert await mirror.remote.values("refs/heads/main") == {"refs/heads/main": sandbox.tip()}
+
+
 async def test_a_slow_remote_is_not_waited_for(sandbox: RemoteSandbox, mirror: Mirror) -> None:
     """The answer says that it is not whole."""
     found = await mirror.unmerged(limit_ms=0)
@@ -77,10 +94,11 @@ async def test_only_the_references_of_this_log_are_removed(sandbox: RemoteSandbo
     tip, other = sandbox.tip(), f"refs/lifefold/{FLEET}/ffff/work/T1/1"
     sandbox.git("update-ref", other, tip)
     stays = {f"{PREFIX}base/T2/1", f"{PREFIX}work/T2/1"}
-    assert set((await mirror.left()).unmerged or {}) == stays
-    assert set((await mirror.remove(unmerged=False)).unmerged or {}) == stays
+    left = await mirror.left()
+    assert set(left.unmerged or {}) == stays
+    assert set((await mirror.remove(left, unmerged=False)).unmerged or {}) == stays
     assert set(sandbox.git("for-each-ref", "--format=%(refname)", "refs/lifefold/").split()) == {*stays, other}
-    assert (await mirror.remove(unmerged=True)).unmerged == {}
+    assert (await mirror.remove(await mirror.left(), unmerged=True)).unmerged == {}
     assert sandbox.git("for-each-ref", "--format=%(refname)").split() == ["refs/heads/main", other]
     assert sandbox.tip() == tip
 
@@ -105,10 +123,58 @@ async def test_a_reference_that_has_moved_is_not_deleted(sandbox: RemoteSandbox,
     assert name in await mirror.remote.values(name)
 
 
+class Overtaken(Mirror):
+    """A mirror whose remote changes as soon as its references are brought."""
+
+    overtake: Callable[[], None]
+
+    async def bring(self, task: str = "") -> None:
+        await super().bring(task)
+        self.overtake()
+
+
+async def test_what_the_remote_gets_while_it_is_read_counts_as_unmerged(sandbox: RemoteSandbox, tmp_path: Path) -> None:
+    """That is a reference that appears, one that moves, and one of an unknown kind. The base of such work stays too."""
+    async with hosts(sandbox, "one") as (host,):
+        await merged(host, "T1", first="1\n")
+        await merged(host, "T2", second="2\n")
+        await merged(host, "T3", third="3\n")
+        await kept(host, "T4", fourth="4\n")
+    work, moved = sandbox.git("rev-parse", f"{PREFIX}work/T4/1"), f"{PREFIX}result/T1/1"
+    late, unknown, deep = f"{PREFIX}work/T3/2", f"{PREFIX}note/T2/1", f"{PREFIX}work/T2/1/more"
+    sandbox.git("update-ref", "-d", f"{PREFIX}work/T2/1")
+    sandbox.git("update-ref", unknown, work)
+    sandbox.git("update-ref", deep, work)
+
+    def overtake() -> None:
+        sandbox.git("update-ref", late, work)
+        sandbox.git("update-ref", moved, work)
+
+    mirror = Overtaken(str(sandbox.url), tmp_path / "mirror.git", FLEET, RUN, "main")
+    mirror.overtake = overtake
+    left = await mirror.left()
+    of_moved = {f"{PREFIX}{kind}/T1/1" for kind in ("base", "work", "result")}
+    of_unknown = {f"{PREFIX}{kind}/T2/1" for kind in ("base", "note", "result")}
+    open_work = {f"{PREFIX}{kind}/T4/1" for kind in ("base", "work")}
+    assert set(left.unmerged or {}) == {late, deep} | of_moved | of_unknown | open_work
+    assert set(left.merged or {}) == {f"{PREFIX}{kind}/T3/1" for kind in ("base", "work", "result")}
+
+
+async def test_only_what_was_found_is_removed(sandbox: RemoteSandbox, mirror: Mirror) -> None:
+    """What appears or moves after that stays, even if the removal of unmerged work is asked for."""
+    async with hosts(sandbox, "one") as (host,):
+        await merged(host, "T1", first="1\n")
+        await kept(host, "T2", second="2\n")
+    left, late, moved = await mirror.left(), f"{PREFIX}work/T3/1", f"{PREFIX}work/T1/1"
+    for name in (late, moved):
+        sandbox.git("update-ref", name, f"{PREFIX}work/T2/1")
+    assert set((await mirror.remove(left, unmerged=True)).unmerged or {}) == {late, moved}
+
+
 async def test_a_remote_that_refuses_the_removal_is_quoted(sandbox: RemoteSandbox, mirror: Mirror) -> None:
     """With the words of its hook."""
     async with hosts(sandbox, "one") as (host,):
         await kept(host, "T1", first="1\n")
     sandbox.hook("pre-receive", "echo nothing is deleted here >&2", "exit 1")
     with pytest.raises(RefusedPushError, match="nothing is deleted here"):
-        await mirror.remove(unmerged=True)
+        await mirror.remove(await mirror.left(), unmerged=True)

@@ -197,6 +197,18 @@ def test_a_writer_that_another_one_has_replaced_cannot_speak(address: Address, s
         assert anyio.run(newest.members).writer is None
 
 
+def test_a_writer_that_another_one_has_replaced_removes_and_renames_nothing(address: Address) -> None:
+    """The server has ended its session, as it does after a long silence."""
+    PostgresStore.create(address, {}).close()
+    with PostgresStore.open(address) as silent, PostgresStore.open(address, take_over=True) as newest:
+        with pytest.raises(Fenced):
+            silent.discard()
+        with pytest.raises(Fenced):
+            silent.rename(address.named(f"{address.log}.other"))
+        anyio.run(newest.append, Batch((entry("a", 1),)))
+        assert anyio.run(newest.read) == [entry("a", 1)]
+
+
 def test_the_next_writer_adds_the_table_of_a_cluster_to_an_older_log(
     address: Address, session: psycopg.Connection
 ) -> None:
@@ -227,12 +239,26 @@ def test_commits_wait_for_the_disk_whatever_the_default_of_the_role_is(
 def test_a_command_finds_the_log_that_the_fleet_file_here_names(
     postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once it is begun. The other parts of the file are not read, and the next command finds its pointer."""
+    """Once it was named. A server that a stranger's file names is not asked, and nothing is written."""
     url = postgres.new_log()
+    PostgresStore.create(read_address(url), {"fleet": "docs"}).close()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "fleet.toml").write_text(f'[fleet]\nname = "docs"\n[cluster]\nlog = "{url}"\n')
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadInput, match="there is no log in"):
+    with pytest.raises(BadInput, match="that no command has used here yet") as refused:
         find_log(None)
-    PostgresStore.create(read_address(url), {"fleet": "docs"}).close()
-    assert find_log(None).absolute() == tmp_path / ".lifefold" / "docs.db"
-    assert address_of(find_log(None)) == read_address(url)
+    assert str(refused.value).endswith(f"--db '{url}'")
+    assert [each.name for each in tmp_path.iterdir()] == ["fleet.toml"]
+    named = find_log(url)
+    assert find_log(None) == named
+    assert address_of(named) == read_address(url)
+
+
+def test_an_unusable_address_in_the_fleet_file_here_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that is typed."""
+    (tmp_path / "fleet.toml").write_text(
+        '[fleet]\nname = "docs"\n[cluster]\nlog = "postgresql://db/agents?log=public"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="the name of the log in its address cannot be used"):
+        find_log(None)
