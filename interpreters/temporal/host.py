@@ -177,6 +177,7 @@ class Host:
     @activity.defn(name="lifefold-perform")
     async def perform(self, work: Perform) -> None:
         """Perform an effect, with heartbeats. Raises ``ApplicationError`` if another host has to perform it."""
+        is_performed = False
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._beat_for_ever)
             is_here = partial(self._cluster.is_at, work.aggregate, self.name)
