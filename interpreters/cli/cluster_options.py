@@ -1,6 +1,7 @@
 """The server and the pools of a fleet: options of a command line, and otherwise the ``[cluster]`` of the fleet file."""
 
 import os
+import shlex
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.server_logs import is_next_begun
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
+from lifefold.interpreters.store.pointer import address_of
 from lifefold.interpreters.worktrees.remote import shown_address
 
 if TYPE_CHECKING:
@@ -29,8 +32,28 @@ def fleet_and_log(arguments: Namespace) -> tuple[Fleet, Path]:
 
 
 def log_of(arguments: Namespace, fleet: Fleet) -> Path:
-    """Return the log of a fleet on a cluster. Raises ``BadInput``, ``StoreError``."""
-    return logs.log_of(fleet.source, fleet.name, arguments.db or fleet.cluster.log or None)
+    """Return the log of a fleet on a cluster: the option, or that of the latest run on the server of the fleet file.
+
+    Raises ``BadInput`` if the fleet has its log in a file and none on that server, ``StoreError``.
+    """
+    if arguments.db or not fleet.cluster.log:
+        return logs.log_of(fleet.source, fleet.name, arguments.db)
+    log = logs.log_of(fleet.source, fleet.name, fleet.cluster.log)
+    here, address = logs.default_log(fleet.source, fleet.name), address_of(log)
+    if not log.exists() and here.exists() and address_of(here) is None:
+        there = shlex.quote(str(address))
+        raise BadInput(
+            f"{fleet.source}: cluster.log: the fleet has its log in the file {here}, and none on the server;"
+            f" lifefold move --to {there} {shlex.quote(str(here))} brings it there; --db {there} begins a new one"
+        )
+    return _of_latest_run(log)
+
+
+def _of_latest_run(log: Path) -> Path:
+    """Return the log of the latest run after this one on its server, or this one; it may have begun elsewhere."""
+    while log.exists() and is_next_begun(log, then := logs.next_log(log)):
+        log = then
+    return log
 
 
 def destination_of(fleet: Fleet, branch: str) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 
 from lifefold.interpreters.desk import registry
 from lifefold.interpreters.processes.private import make_private
+from lifefold.interpreters.store import NotAStore
 from lifefold.interpreters.store.address import Address, is_address, read_address
 from lifefold.interpreters.store.opening import is_on_server
 from lifefold.interpreters.store.pointer import address_of, announce, write_pointer
@@ -72,7 +73,17 @@ def announce_next(log: Path, then: Path) -> None:
     """Note that the log of the next run is where the log of this run is; for a log on a server, in its database."""
     address = address_of(log)
     if address is not None:
-        announce(then, address.named(f"{address.log.partition('.run-')[0]}{_END.join(then.stem.rpartition(_END)[1:])}"))
+        announce(then, address.named(f"{address.log.partition(_END)[0]}{_END}{then.stem.rpartition(_END)[2]}"))
+
+
+def is_next_begun(log: Path, then: Path) -> bool:
+    """Tell whether the log of the next run is there, also if it began on another machine. Raises ``StoreError``."""
+    if not then.exists():
+        try:
+            announce_next(log, then)
+        except NotAStore:
+            return False  # the name of the log has no room for the number of a run
+    return is_begun(then)
 
 
 def _with_path(word: str) -> str:

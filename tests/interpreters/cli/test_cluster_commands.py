@@ -9,7 +9,11 @@ import pytest
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.cluster_options import pools_of
 from lifefold.interpreters.cli.commands import showing
+from lifefold.interpreters.cli.logs import next_log
+from lifefold.interpreters.cli.server_logs import announce_next
 from lifefold.interpreters.fleet_file import load
+from lifefold.interpreters.store.address import read_address
+from lifefold.interpreters.store.pointer import address_of, write_pointer
 
 pytest.importorskip("temporalio", reason="needs the extra temporal")
 
@@ -177,3 +181,14 @@ def test_it_ends_so_after_an_error_too(
     said = capsys.readouterr().err
     assert said.endswith(printed)
     assert bool(said) == bool(printed)
+
+
+def test_the_log_of_the_next_run_on_a_server_is_named_after_the_first(tmp_path: Path) -> None:
+    """Each run has one number more, and the name of the first log stays in front of it."""
+    log = tmp_path / "docs.db"
+    write_pointer(log, read_address("postgresql://me@db/agents?log=notes"))
+    for number in (2, 3):
+        then = next_log(log)
+        announce_next(log, then)
+        assert str(address_of(then)) == f"postgresql://me@db/agents?log=notes.run-{number}"
+        log = then

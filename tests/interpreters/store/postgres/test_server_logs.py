@@ -1,5 +1,6 @@
 """What a log on a server is made of: its schema, its versions, and what is refused."""
 
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from psycopg import sql
 
 from conformance import entry
 from lifefold.core.kernel import replace
+from lifefold.interpreters.cli.cluster_options import log_of
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import find_log
+from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.store import (
     Batch,
     Damaged,
@@ -20,6 +23,7 @@ from lifefold.interpreters.store import (
     NotThere,
     Snapshot,
     SnapshotPart,
+    SqliteStore,
     StoreError,
     Unwritable,
     VersionConflict,
@@ -262,3 +266,56 @@ def test_an_unusable_address_in_the_fleet_file_here_is_refused(tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadInput, match="the name of the log in its address cannot be used"):
         find_log(None)
+
+
+FLEET = """
+[fleet]
+name = "docs"
+[cluster]
+engine = "temporal://127.0.0.1:1"
+log = "{url}"
+[[agents]]
+name = "ann"
+command = ["true"]
+[[tasks]]
+id = "t"
+prompt = "x"
+"""
+"""A fleet on a cluster whose log is on a server."""
+
+
+def _log_of(file: Path, db: str | None = None) -> Path:
+    """Return the log that a brain or a host takes."""
+    return log_of(Namespace(db=db), load(file))
+
+
+def test_brain_and_hosts_take_the_log_of_the_latest_run(postgres: PostgresServer, tmp_path: Path) -> None:
+    """Also on a machine that has seen no earlier run, and on one that has seen the first run only."""
+    url = postgres.new_log()
+    file = tmp_path / "fleet.toml"
+    file.write_text(FLEET.format(url=url))
+    PostgresStore.create(read_address(url), {"fleet": "docs"}).close()
+    log = tmp_path / ".lifefold" / "docs.db"
+    assert _log_of(file) == log
+    first = read_address(url)
+    for number in (2, 3):
+        PostgresStore.create(first.named(f"{first.log}.run-{number}"), {"fleet": "docs"}).close()
+    then = log.with_name("docs.run-3.db")
+    assert _log_of(file) == then
+    assert address_of(then) == first.named(f"{first.log}.run-3")
+    assert _log_of(file, url) == log
+
+
+def test_a_log_in_a_file_is_not_left_behind(postgres: PostgresServer, tmp_path: Path) -> None:
+    """A new log on the server would begin all tasks again."""
+    url = postgres.new_log()
+    file = tmp_path / "fleet.toml"
+    file.write_text(FLEET.format(url=url))
+    here = tmp_path / ".lifefold" / "docs.db"
+    here.parent.mkdir()
+    SqliteStore.create(here, {"fleet": "docs"}).close()
+    with pytest.raises(BadInput, match=r"lifefold move --to .* brings it there; --db .* begins a new one"):
+        _log_of(file)
+    assert address_of(_log_of(file, url)) == read_address(url)
+    PostgresStore.create(read_address(url), {"fleet": "docs"}).close()
+    assert address_of(_log_of(file)) == read_address(url)
