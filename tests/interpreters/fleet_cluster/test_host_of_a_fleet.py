@@ -20,6 +20,7 @@ from lifefold.core.kernel.snapshot import must_recover
 from lifefold.core.lifecycles import process, session
 from lifefold.effects import AwaitTrigger, Notification, NotificationKind
 from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.engine.activities import Key
 from lifefold.interpreters.engine.ledger import LogMismatchError
 from lifefold.interpreters.fleet_cluster.blocked_merges import BlockedMerges
 from lifefold.interpreters.fleet_cluster.host import HostFolders, keeps_room
@@ -222,7 +223,11 @@ async def test_an_effect_of_a_service_does_not_wait_for_what_rules_serve(
     blocked = Blocked(tmp_path, SMALL_FLEET + SERVICE, await Client.connect("127.0.0.1:1", lazy=True))
     await blocked.begin()
     performer = blocked.performer
-    monkeypatch.setattr(performer.activities, "is_known", lambda key: key.slot == AwaitTrigger.__name__)
+
+    def is_known(key: Key) -> bool:
+        return key.slot == AwaitTrigger.__name__
+
+    monkeypatch.setattr(performer.activities, "is_known", is_known)
     with anyio.fail_after(SOON_S):
         assert await performer.perform(Perform("service/cron", Place(1, 0)), 1_000 * 60 * 60, always)
     blocked.store.close()
