@@ -129,7 +129,7 @@ _OUTCOMES: Final = {0: "all tasks are closed", 1: "some tasks have failed; lifef
 
 async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
     must_be_able_to(arguments, fleet)
-    from lifefold.interpreters.fleet_cluster import FleetHost  # noqa: PLC0415 - needs an extra
+    from lifefold.interpreters.fleet_cluster import FleetHost, NameTakenError  # noqa: PLC0415 - needs an extra
 
     cluster = await cluster_of(arguments, fleet)
     name = arguments.name or socket.gethostname()
@@ -147,15 +147,18 @@ async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
     )
     try:
         opened = await patiently(begin, (InTheWayError,), _told_once())
-    except (OtherFleetError, WorkplaceError, UnusableInterpreterError) as error:
+    except (NameTakenError, OtherFleetError, WorkplaceError, UnusableInterpreterError) as error:
         raise BadInput(str(error)) from error
-    opened.presence.when_mute = _warn
+    opened.presence.warn = _warn
     try:
+        await opened.presence.begin()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_on_signal, opened.drain)
             print(f"the host {name} takes work of {fleet.name}", flush=True)
             await opened.run()
             tasks.cancel_scope.cancel()
+    except NameTakenError as error:  # it has begun at the same time
+        raise BadInput(str(error)) from error
     finally:
         opened.close()
     print(f"the host {name} has left")

@@ -86,7 +86,7 @@ async def test_a_host_that_may_not_speak_says_so_once_and_works(
     """On a server a user may have the right to read only."""
     host, _ = opened
     told: list[str] = []
-    host.presence.when_mute = told.append
+    host.presence.warn = told.append
 
     async def refused(_self: SqliteStore, _member: str, _said: str) -> None:
         raise Unwritable("this user may not do that")
