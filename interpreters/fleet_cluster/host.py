@@ -61,6 +61,11 @@ class FleetHost:
         self._store: Final = store
         self.presence: Final = presence
 
+    @property
+    def sessions(self) -> int:
+        """The number of sessions that are at work here."""
+        return len(self.handlers.sessions.live)
+
     @classmethod
     async def open(  # noqa: PLR0913 - what an operator chooses, each with its name
         cls,
