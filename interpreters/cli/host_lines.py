@@ -5,7 +5,7 @@ from typing import Final
 
 from lifefold.interpreters.cli.fitting import fitted
 from lifefold.interpreters.cli.wording import age, by_number
-from lifefold.interpreters.fleet_runner.hosts import AT_WORK, HostStatus
+from lifefold.interpreters.fleet_runner.hosts import AT_WORK, Host, HostStatus
 
 _FIRST_OUT: Final = ("PROCESS", "MACHINE", "POOLS")
 """The columns that a narrow terminal leaves out first, in this order."""
@@ -36,6 +36,15 @@ def refusals(hosts: Iterable[HostStatus]) -> Iterator[str]:
     for each in sorted(hosts, key=lambda host: by_number(host.name)):
         if each.refuses and each.state == AT_WORK:
             yield f"host {each.name} takes no work: {each.refuses}"
+
+
+def about_themselves(hosts: Iterable[Host]) -> Iterator[str]:
+    """Yield a line for each host that is not lost and tells of itself, such as that another process has its name."""
+    for each in sorted(hosts, key=lambda host: by_number(host.status.name)):
+        about = f"host {each.status.name}"
+        yield from (
+            f"{about} {told.message}" for told in each.said.standing if told.agent == about and not each.is_lost
+        )
 
 
 def briefly(hosts: Iterable[HostStatus]) -> list[tuple[str, bool]]:

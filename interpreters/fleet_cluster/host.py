@@ -5,7 +5,7 @@ with sessions is drained before it ends. A host that dies leaves its sessions to
 """
 
 from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Final, Self
 
@@ -19,6 +19,7 @@ from lifefold.effects import RunSession, VerifyWork
 from lifefold.interpreters.engine import Interpreter
 from lifefold.interpreters.fleet_cluster.blocked_merges import BlockedMerges
 from lifefold.interpreters.fleet_cluster.brain import must_fit
+from lifefold.interpreters.fleet_cluster.host_name import must_be_free
 from lifefold.interpreters.fleet_cluster.plan_follower import PlanFollower
 from lifefold.interpreters.fleet_cluster.presence import Presence
 from lifefold.interpreters.fleet_cluster.repository import clone_of, must_be_of_cluster
@@ -30,7 +31,7 @@ from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.fleet_runner.quoting import quoting
 from lifefold.interpreters.fleet_runner.runner import is_quiet
 from lifefold.interpreters.processes import Fence
-from lifefold.interpreters.store import LogStore, peek_log
+from lifefold.interpreters.store import LogStore, StoreError, peek_log
 from lifefold.interpreters.temporal import Cluster, Host, Performer
 from lifefold.interpreters.temporal.wire import Attend
 from lifefold.interpreters.worktrees.aside import make_own
@@ -60,6 +61,11 @@ class FleetHost:
         self._store: Final = store
         self.presence: Final = presence
 
+    @property
+    def sessions(self) -> int:
+        """The number of sessions that are at work here."""
+        return len(self.handlers.sessions.live)
+
     @classmethod
     async def open(  # noqa: PLR0913 - what an operator chooses, each with its name
         cls,
@@ -77,13 +83,15 @@ class FleetHost:
         ``pools`` has the number of agents of each pool that may work here at a time, ``capacity`` that of all.
 
         Raises ``UnfitFleetError``, ``StoreError``, ``OtherFleetError``, ``WorkplaceError``,
-        ``UnusableInterpreterError``.
+        ``UnusableInterpreterError``, and ``NameTakenError`` if another host of this name is heard.
         """
         must_fit(fleet)
         factories, folder = found(fleet), FleetFolder(log)
         with ExitStack() as taken:
             store = taken.enter_context(closing(peek_log(log, patient=True)))
             must_be_of_cluster(fleet, store)
+            with suppress(StoreError):  # of a user who may not read the rows of hosts
+                await must_be_free(store, name)
             folder.make()
             run = store.meta("run") or ""
             cluster = cluster.of_log(run)

@@ -27,8 +27,8 @@ class HostWatch:
         self.hosts: tuple[Host, ...] = ()
         self.notices: Final[list[tuple[str, str]]] = []
         self._store: Final = store
-        self._heard: Final[dict[str, tuple[int, int]]] = {}
-        """The begin of each host's process, and the number of its last notice that was taken."""
+        self._heard: Final[dict[tuple[str, int], int]] = {}
+        """The number of the last notice that was taken, by host and begin of its process."""
         self._states: dict[str, str] | None = None
         self._answers = True
 
@@ -90,10 +90,9 @@ class HostWatch:
     def _take(self, host: Host) -> Iterator[tuple[str, str]]:
         """Yield the notices of a host that are new, as agent and message."""
         name, said = host.status.name, host.said
-        began_ms, number = self._heard.get(name, (0, 0))
-        last = number if began_ms == said.began_ms else 0
+        last = self._heard.get((name, said.began_ms), 0)
         fresh = [each for each in said.news if each.number > last]
-        self._heard[name] = said.began_ms, max([last, *(each.number for each in fresh)])
+        self._heard[name, said.began_ms] = max([last, *(each.number for each in fresh)])
         return ((each.agent, each.message) for each in fresh)
 
     def _changes(self) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from typing import Final
 import anyio
 import msgspec
 
+from lifefold.interpreters.fleet_cluster.host_name import SharedName, must_be_free
 from lifefold.interpreters.fleet_cluster.plan_follower import PlanFollower
 from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.fleet_runner.hosts import HOST, HostSaid, News, Pool, SessionThere
@@ -37,8 +38,16 @@ class Presence:
         self._plan: Final = plan
         self._began_ms: Final = _now_ms()
         self._is_mute = False
-        self.when_mute: Callable[[str], None] = _nothing
-        """Called, once, with the reason why this host cannot speak."""
+        self._name: Final = SharedName(host.name, handlers.operator)
+        self.warn: Callable[[str], None] = _nothing
+        """Called once with the reason why this host cannot speak, and when another process has its name, too."""
+
+    async def begin(self) -> None:
+        """Take the name of this host by its first words. Raises ``NameTakenError`` if another process has the name."""
+        row, words, is_there = HOST + self._host.name, _words(self._said()), False
+        with self._muted():
+            while not is_there:
+                is_there = await self._store.say_instead(row, words, await must_be_free(self._store, self._host.name))
 
     async def run(self) -> None:
         """Speak until the call is cancelled."""
@@ -55,17 +64,29 @@ class Presence:
             await self._write()
 
     async def end(self) -> None:
-        """Remove the row: the host has left."""
+        """Remove the row, unless another process writes it, too: the host has left."""
         with contextlib.suppress(StoreError):
-            await self._store.dismiss(HOST + self._host.name)
+            if not self._name.is_shared:
+                await self._store.dismiss(HOST + self._host.name)
 
     async def _write(self) -> None:
+        if self._name.is_shared and self._host.is_draining:
+            return  # the row is that of the other process, which stays
+        said = self._said()
+        with self._muted():
+            told = self._name.look(said, await self._store.say(HOST + self._host.name, _words(said)))
+            if told:
+                self.warn(told)
+
+    @contextlib.contextmanager
+    def _muted(self) -> Iterator[None]:
+        """Let a host work that cannot speak."""
         try:
-            await self._store.say(HOST + self._host.name, msgspec.json.encode(self._said()).decode())
-        except StoreError as error:  # that hinders no work
+            yield
+        except StoreError as error:
             if not self._is_mute:
                 self._is_mute = True
-                self.when_mute(f"this host works, and no command shows it: {error}")
+                self.warn(f"this host works, and no command shows it: {error}")
 
     def _said(self) -> HostSaid:
         operator, history = self._handlers.operator, self._handlers.notices
@@ -95,6 +116,10 @@ class Presence:
                 last_ms = last_progress_ms(process.directory, folder.heartbeat(agent, attempt))
                 if last_ms is not None and process.identity is not None:
                     yield SessionThere(agent, process.identity.pid, max(0, now_ms - last_ms))
+
+
+def _words(said: HostSaid) -> str:
+    return msgspec.json.encode(said).decode()
 
 
 def _nothing(_why: str) -> None:

@@ -134,7 +134,7 @@ class Host(NamedTuple):
 
 def hosts_in(found: Members) -> tuple[Host, ...]:
     """Return the hosts by name. A row of another version of this program is left out."""
-    every = ((each, _read(each.said, HostSaid)) for each in found.every if each.name.startswith(HOST))
+    every = ((each, said_by(each.said)) for each in found.every if each.name.startswith(HOST))
     return tuple(
         Host(_status(each.name.removeprefix(HOST), said, each.heard_ms, found.now_ms), said)
         for each, said in every
@@ -159,6 +159,11 @@ def _status(name: str, said: HostSaid, heard_ms: int, now_ms: int) -> HostStatus
         sessions=said.sessions,
         refuses=said.refuses,
     )
+
+
+def said_by(row: str) -> HostSaid | None:
+    """Return what the row of a host says; None if it is of another version of this program."""
+    return _read(row, HostSaid)
 
 
 def brain_said(found: Members) -> BrainSaid | None:

@@ -16,6 +16,7 @@ class About(StrEnum):
     SILENCE = "a session without a sign of progress"
     QUARANTINE = "an entity that accepts no input until its release"
     WAITING = "an obstacle that an agent waits for"
+    NAME = "the name of a host, which another process has, too"
 
 
 class Notice(NamedTuple):

@@ -16,7 +16,7 @@ from lifefold.interpreters.store.chain import Anchor
 from lifefold.interpreters.store.connection import Connection
 from lifefold.interpreters.store.errors import damaged
 from lifefold.interpreters.store.keeping import drop, known_keys, parts_of, resumed
-from lifefold.interpreters.store.members import Members, dismiss, members, say
+from lifefold.interpreters.store.members import Members, dismiss, members, say, say_instead
 from lifefold.interpreters.store.meta import OF_THE_STORE, meta_of
 from lifefold.interpreters.store.pasts import mark_before
 from lifefold.interpreters.store.place import Displaced
@@ -221,9 +221,16 @@ class LogStore(ABC):
             return Members(self.past[1])
         return await self._in_turn(lambda: members(self.database))
 
-    async def say(self, member: str, said: str) -> None:
-        """Replace what a process of a cluster said, under its name. Needs no epoch."""
-        await self._in_turn(lambda: say(self.database, member, said))
+    async def say(self, member: str, said: str) -> str | None:
+        """Replace what a process of a cluster said, and return what its row said before. Needs no epoch."""
+        return await self._in_turn(lambda: say(self.database, member, said))
+
+    async def say_instead(self, member: str, said: str, heard_ms: int) -> bool:
+        """Write the first word of a process instead of the row heard at ``heard_ms``; return False if that is gone.
+
+        0 stands for no row. Needs no epoch.
+        """
+        return await self._in_turn(lambda: say_instead(self.database, member, said, heard_ms))
 
     async def say_as_writer(self, said: str | None) -> None:
         """Replace what the writer of the log says to all processes of a cluster; None removes it.

@@ -43,10 +43,27 @@ def members(connection: Connection) -> Members:
     return Members(_now_ms(connection), every, writer_word(connection))
 
 
-def say(connection: Connection, name: str, said: str) -> None:
-    """Replace what a process said; nothing in a log of an earlier version, until its writer has opened it."""
-    if connection.execute(IS_THERE).fetchone() is not None:
-        connection.execute(_SAY, (name, said, _now_ms(connection)))
+def say(connection: Connection, name: str, said: str) -> str | None:
+    """Replace what a process said, and return what its row said before; None without a row.
+
+    A log of an earlier version gets no row, until its writer has opened it.
+    """
+    if connection.execute(IS_THERE).fetchone() is None:
+        return None
+    before = connection.execute("SELECT said FROM members WHERE name = ?", (name,)).fetchone()
+    connection.execute(_SAY, (name, said, _now_ms(connection)))
+    return None if before is None else str(before[0])
+
+
+def say_instead(connection: Connection, name: str, said: str, heard_ms: int) -> bool:
+    """Write the first word of a process, and return whether it is there.
+
+    It replaces nothing but the row that was heard at ``heard_ms``, which is 0 without a row. So one of two processes
+    that begin at the same time has the name. A log of an earlier version gets no row, and any process has the name.
+    """
+    if connection.execute(IS_THERE).fetchone() is None:
+        return True
+    return bool(connection.execute(_SAY_INSTEAD, (name, said, _now_ms(connection), heard_ms)).fetchall())
 
 
 def dismiss(connection: Connection, name: str) -> None:
@@ -70,3 +87,5 @@ _SAY: Final = (
     "INSERT INTO members (name, said, heard_ms) VALUES (?, ?, ?)"
     " ON CONFLICT (name) DO UPDATE SET said = excluded.said, heard_ms = excluded.heard_ms"
 )
+
+_SAY_INSTEAD: Final = f"{_SAY} WHERE members.heard_ms = ? RETURNING name"

@@ -26,6 +26,7 @@ from lifefold.interpreters.cli.errors import BadInput, first_of
 from lifefold.interpreters.cli.server_logs import is_begun
 from lifefold.interpreters.cli.wording import as_typed, clock_time
 from lifefold.interpreters.engine import LogMismatchError
+from lifefold.interpreters.explain.why.phrases import count
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.cluster import DEFAULT_POOL
 from lifefold.interpreters.fleet_runner import OtherFleetError, UnusableInterpreterError
@@ -34,7 +35,7 @@ from lifefold.interpreters.store import Busy, Locked, StoreError, Unreachable
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 
 if TYPE_CHECKING:
-    from lifefold.interpreters.fleet_cluster import FleetBrain
+    from lifefold.interpreters.fleet_cluster import FleetBrain, FleetHost
     from lifefold.interpreters.fleet_cluster.brain import PoolsOf
     from lifefold.interpreters.temporal import Cluster
 
@@ -129,12 +130,13 @@ _OUTCOMES: Final = {0: "all tasks are closed", 1: "some tasks have failed; lifef
 
 async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
     must_be_able_to(arguments, fleet)
-    from lifefold.interpreters.fleet_cluster import FleetHost  # noqa: PLC0415 - needs an extra
+    from lifefold.interpreters.fleet_cluster import FleetHost, NameTakenError  # noqa: PLC0415 - needs an extra
 
     cluster = await cluster_of(arguments, fleet)
     name = arguments.name or socket.gethostname()
     await _wait_for(log)
     pools = arguments.pool or [DEFAULT_POOL]
+    drain_s = fleet.cluster.drain_ms / 1_000 if arguments.drain is None else arguments.drain
     begin = partial(
         FleetHost.open,
         fleet,
@@ -143,23 +145,34 @@ async def _host(arguments: Namespace, fleet: Fleet, log: Path) -> int:
         name,
         pools={pool: arguments.capacity or fleet.cluster.capacity_of(pool) for pool in pools},
         capacity=arguments.capacity,
-        drain_s=fleet.cluster.drain_ms / 1_000 if arguments.drain is None else arguments.drain,
+        drain_s=drain_s,
     )
     try:
         opened = await patiently(begin, (InTheWayError,), _told_once())
-    except (OtherFleetError, WorkplaceError, UnusableInterpreterError) as error:
+    except (NameTakenError, OtherFleetError, WorkplaceError, UnusableInterpreterError) as error:
         raise BadInput(str(error)) from error
-    opened.presence.when_mute = _warn
+    opened.presence.warn = _warn
     try:
+        await opened.presence.begin()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_on_signal, opened.drain)
+            tasks.start_soon(_on_signal, partial(drain_aloud, opened, drain_s))
             print(f"the host {name} takes work of {fleet.name}", flush=True)
             await opened.run()
             tasks.cancel_scope.cancel()
+    except NameTakenError as error:  # it has begun at the same time
+        raise BadInput(str(error)) from error
     finally:
         opened.close()
     print(f"the host {name} has left")
     return 0
+
+
+def drain_aloud(opened: "FleetHost", drain_s: float) -> None:
+    """Let a host drain, and say so once."""
+    if not opened.host.is_draining:
+        ends = f"lets {count(opened.sessions, 'session')} end (at most {drain_s:g} s)"
+        print(f"the host {opened.host.name} drains: it takes no more work, and {ends}", flush=True)
+    opened.drain()
 
 
 def _told_once() -> Callable[[str], None]:

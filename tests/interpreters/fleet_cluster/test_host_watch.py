@@ -55,6 +55,8 @@ def test_a_notice_of_a_host_is_told_once(store: SqliteStore) -> None:
     assert watched.takes(row("one", both)) == []
     again = msgspec.structs.replace(first, began_ms=2)
     assert watched.takes(row("one", again)) == [("ann", "a file is open (host one)")]
+    assert watched.takes(row("one", both)) == []  # two processes with one name speak by turns
+    assert watched.takes(row("one", again)) == []
 
 
 def test_the_life_of_a_host_is_told(store: SqliteStore) -> None:

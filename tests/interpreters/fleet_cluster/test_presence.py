@@ -9,10 +9,12 @@ pytest.importorskip("temporalio", reason="needs the extra temporal")
 
 from temporalio.client import Client
 
+from lifefold.interpreters.cli.commands import clustering
 from lifefold.interpreters.fleet_cluster.host import FleetHost
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner.hosts import hosts_of
 from lifefold.interpreters.fleet_runner.log_owner import NONE_BEFORE, written_of
+from lifefold.interpreters.processes.session_process import SessionProcess
 from lifefold.interpreters.store import SqliteStore, Unwritable
 from lifefold.interpreters.temporal import Cluster, Times
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
@@ -71,6 +73,24 @@ async def test_a_host_says_its_room_its_obstacles_and_its_notices(
         assert await hosts_of(store) == ()
 
 
+async def test_a_host_that_drains_says_so_at_once(
+    opened: tuple[FleetHost, Reached],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its sessions may take long. A second signal changes nothing, and nothing is printed again."""
+    host, _ = opened
+    started = SessionProcess(tmp_path, None, None)
+    monkeypatch.setitem(host.handlers.sessions.live, "ann", (1, started))
+    for _ in range(2):
+        clustering.drain_aloud(host, 600.0)
+    assert host.host.is_draining
+    assert capsys.readouterr().out == (
+        "the host one drains: it takes no more work, and lets 1 session end (at most 600 s)\n"
+    )
+
+
 async def test_a_host_without_its_server_is_silent(opened: tuple[FleetHost, Reached], tmp_path: Path) -> None:
     """It would count as one that takes work otherwise."""
     host, cluster = opened
@@ -86,7 +106,7 @@ async def test_a_host_that_may_not_speak_says_so_once_and_works(
     """On a server a user may have the right to read only."""
     host, _ = opened
     told: list[str] = []
-    host.presence.when_mute = told.append
+    host.presence.warn = told.append
 
     async def refused(_self: SqliteStore, _member: str, _said: str) -> None:
         raise Unwritable("this user may not do that")

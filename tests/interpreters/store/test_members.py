@@ -23,9 +23,9 @@ def said(found: tuple[Member, ...]) -> dict[str, str]:
 async def test_a_process_has_one_row_which_its_next_word_replaces(made: Path) -> None:
     """A process that only reads the log may speak, and a writer at work is not disturbed."""
     with SqliteStore.open(made) as writer, SqliteStore.peek(made) as host:
-        await host.say("host/one", "first")
+        assert await host.say("host/one", "first") is None
         await host.say("host/two", "there")
-        await host.say("host/one", "second")
+        assert await host.say("host/one", "second") == "first"
         await writer.append(Batch((entry("a", 3),)))
         found = await writer.members()
         assert said(found.every) == {"host/one": "second", "host/two": "there"}
@@ -35,13 +35,26 @@ async def test_a_process_has_one_row_which_its_next_word_replaces(made: Path) ->
         assert len(await host.read()) == 3
 
 
+async def test_the_first_word_replaces_only_the_row_that_was_seen(made: Path) -> None:
+    """So one of two processes that begin at the same time has the name."""
+    with SqliteStore.peek(made) as host:
+        assert await host.say_instead("host/one", "first", 0)
+        assert not await host.say_instead("host/one", "late", 0)
+        (seen,) = (await host.members()).every
+        assert not await host.say_instead("host/one", "late", seen.heard_ms - 1)
+        assert said((await host.members()).every) == {"host/one": "first"}
+        assert await host.say_instead("host/one", "second", seen.heard_ms)
+        assert said((await host.members()).every) == {"host/one": "second"}
+
+
 async def test_the_next_writer_adds_the_table_to_an_older_log(made: Path) -> None:
     """Until then nothing is said, and nothing fails."""
     with closing(sqlite3.connect(made)) as other:
         other.execute("DROP TABLE members")
         other.commit()
     with SqliteStore.peek(made) as host:
-        await host.say("host/one", "there")
+        assert await host.say("host/one", "there") is None
+        assert await host.say_instead("host/one", "there", 0)
         await host.dismiss("host/one")
         assert (await host.members()).every == ()
         SqliteStore.open(made).close()

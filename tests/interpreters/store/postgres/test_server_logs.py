@@ -167,7 +167,9 @@ def test_a_user_who_may_only_read_reads_and_is_told_that_it_cannot_write(
         assert anyio.run(store.read) == [entry("a", 1)]
         with pytest.raises(Unwritable, match="this user may not do that"):
             anyio.run(store.submit, "a", b"{}")
-        anyio.run(store.say, "host/one", "first")
+        assert anyio.run(store.say_instead, "host/one", "begins", 0)
+        assert not anyio.run(store.say_instead, "host/one", "begins too", 0)
+        assert anyio.run(store.say, "host/one", "first") == "begins"
         anyio.run(store.say, "host/one", "second")
         (found,) = anyio.run(store.members).every
         assert (found.name, found.said) == ("host/one", "second")
