@@ -8,7 +8,7 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
 import anyio
@@ -79,7 +79,7 @@ class Presence:
                 self.warn(told)
 
     @contextlib.contextmanager
-    def _muted(self) -> Iterator[None]:
+    def _muted(self) -> Generator[None]:
         """Let a host work that cannot speak."""
         try:
             yield
