@@ -25,7 +25,7 @@ from lifefold.interpreters.fleet_file import FleetFileError, load
 from lifefold.interpreters.fleet_runner.folder import BESIDE, FleetFolder
 from lifefold.interpreters.fleet_runner.hosts import hosts_of
 from lifefold.interpreters.fleet_runner.remote_work import NoRemoteError, is_at_remote, mirror_of
-from lifefold.interpreters.store import Batch, Locked, LogStore, open_log
+from lifefold.interpreters.store import Locked, LogStore, open_log
 from lifefold.interpreters.worktrees.cleaning import Left, Place, beside_worktrees, left_of, remove
 from lifefold.interpreters.worktrees.cloned_workplace import HOST_LOCK
 from lifefold.interpreters.worktrees.errors import GitError, WorkplaceError
@@ -243,7 +243,7 @@ def _remove(of: Remains, *, unmerged: bool) -> None:
             except (WorkplaceError, GitError) as error:
                 raise BadInput(f"{error}; the log {of.log} stays") from error
         # A server ends the session of a writer that was silent so long, and another writer may have the log by now.
-        anyio.run(store.append, Batch())
+        anyio.run(store.say_as_writer, None)
         keeps = () if unmerged else _only_copies(folder)
         _remove_files(folder, keeps)
         store.discard()
