@@ -21,7 +21,7 @@ SEEDS = 50
 """The seeds with which the shipped engine runs."""
 
 MOST_SEEDS = 200
-"""The seeds within which every planted mistake is found. One seed of 30, and one of 60, shows the rarest two."""
+"""The seeds within which every mutant is found. One seed of 30, and one of 60, shows the rarest two."""
 
 
 def test_the_engine_keeps_its_guarantees_and_meets_every_fault() -> None:

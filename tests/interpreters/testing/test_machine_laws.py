@@ -1,4 +1,4 @@
-"""The laws: every planted mistake is found, shown as a short trace, and found again by its seed."""
+"""The laws: every mutant is found, shown as a short trace, and found again by its seed."""
 
 import itertools
 import re

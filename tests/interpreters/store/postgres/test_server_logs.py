@@ -33,6 +33,7 @@ from lifefold.interpreters.store.identity import WITHOUT_RULES
 from lifefold.interpreters.store.pointer import address_of, write_pointer
 from lifefold.interpreters.store.postgres import Address, PostgresStore, read_address, schema
 from postgres_server import PostgresServer
+from small_fleet_file import SMALL_FLEET
 
 pytestmark = pytest.mark.cluster
 
@@ -270,19 +271,14 @@ def test_an_unusable_address_in_the_fleet_file_here_is_refused(tmp_path: Path, m
         find_log(None)
 
 
-FLEET = """
-[fleet]
-name = "docs"
+FLEET = (
+    SMALL_FLEET.replace("demo", "docs")
+    + """
 [cluster]
 engine = "temporal://127.0.0.1:1"
 log = "{url}"
-[[agents]]
-name = "ann"
-command = ["true"]
-[[tasks]]
-id = "t"
-prompt = "x"
 """
+)
 """A fleet on a cluster whose log is on a server."""
 
 
