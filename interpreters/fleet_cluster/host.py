@@ -95,10 +95,7 @@ class FleetHost:
             folder.make()
             run = store.meta("run") or ""
             cluster = cluster.of_log(run)
-            if fleet.repository is None:
-                workplace: Workplace = HostFolders.open(folder.worktrees)
-            else:
-                workplace = taken.enter_context(closing(await clone_of(fleet, folder, store, name)))
+            workplace = taken.enter_context(closing(await _workplace_of(fleet, folder, store, name)))
             handlers = Handlers(fleet, folder, workplace, run=run, waits=Waits())  # hosts may share the folder
             standard = handlers.interpreter()
             context = RunContext(fleet, run, folder, workplace, standard, handlers.tell, handlers.present)
@@ -139,6 +136,13 @@ class FleetHost:
         """Release the log and the clone."""
         self._store.close()
         self.handlers.workplace.close()
+
+
+async def _workplace_of(fleet: Fleet, folder: FleetFolder, store: LogStore, name: str) -> Workplace:
+    """Return the clone of a host, or its folders if the fleet has no repository."""
+    if fleet.repository is None:
+        return HostFolders.open(folder.worktrees)
+    return await clone_of(fleet, folder, store, name)
 
 
 def keeps_room(_of: AggregateType, aggregate: Aggregate) -> bool:
